@@ -1,0 +1,56 @@
+# Needs make and python3-venv; everything else is installed into .venv.
+PYTHON ?= python3
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+RUN := .venv/bin/python -Im
+PIP := $(RUN) pip --disable-pip-version-check --quiet
+
+# A .venv that was cut short, or made by another Python, is made again.
+USABLE = [ -e .venv/pyvenv.cfg ] && $(PIP) --version &>/dev/null && \
+	[ "$$(.venv/bin/python --version)" = "$$($(PYTHON) --version)" ]
+
+# The editable install is a tree of links, one a file, so that type checkers see it too. A file that
+# comes or goes needs a new tree, hence a stamp named after the list of files (and after this folder
+# and the Python, either of which makes a .venv stale).
+FILES := find model invariants scenarios checker -name '*.py' -o -name '*.yaml' -o -name '*.j2' -o -name py.typed
+STAMP := .venv/installed-$(shell { $(FILES) | LC_ALL=C sort; pwd; $(PYTHON) --version; } | cksum | cut -d ' ' -f 1)
+
+.PHONY: verify
+verify: env ## check every bundled bug and drill
+	.venv/bin/rackproof verify scenarios/bugs scenarios/drills
+
+.PHONY: test
+test: env ## lint, types, tests
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy | sed 's|^build/[^/]*/rackproof/||'
+	$(RUN) pytest
+
+.PHONY: format
+format: env ## rewrite the sources in the common style
+	$(RUN) ruff check --fix
+	$(RUN) ruff format
+
+.PHONY: env
+env: $(STAMP) ## make or refresh .venv
+
+$(STAMP): pyproject.toml setup.py
+	@echo 'Installing rackproof and its tools into .venv'
+	@$(USABLE) || $(PYTHON) -m venv --clear .venv
+	@$(PIP) install 'setuptools>=77'
+	@$(PIP) install --no-build-isolation --config-settings editable_mode=strict --editable '.[dev]'
+	@rm -f .venv/installed-*
+	@touch $@
+
+.PHONY: clean
+clean: ## remove whatever make and the tools have made
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## list these
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile

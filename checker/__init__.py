@@ -1,0 +1,1 @@
+"""How it is checked: lowering, engines, counterexamples, conformance and reports."""

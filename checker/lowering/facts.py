@@ -1,0 +1,155 @@
+"""What a path has decided so far: truth values of tests, and the values each slot can still have.
+
+A set of values is a bit mask over the slot's domain (bit 0 is the lowest ordinal), so that refining it is
+one machine-word operation for all but the largest domains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rackproof.checker.lowering.arena import Arena, Node, Op, Range
+
+
+class Facts:
+    """Truths decided on one path, and what follows from them.
+
+    arena: where the tests live. masks: the values each slot may have at the start of the path.
+    lows: the lowest ordinal of each slot's domain. ``consulted`` collects the slots whose set of values
+    decided something, so that a caller can redo the path when that set grows.
+    """
+
+    def __init__(
+        self, arena: Arena, masks: Sequence[int], lows: Sequence[int], consulted: set[int]
+    ) -> None:
+        """Start with nothing decided."""
+        self._arena, self._masks, self._lows = arena, masks, lows
+        self._narrowed: dict[int, int] = {}
+        self._known: dict[Node, bool] = {}
+        self.consulted = consulted
+
+    def mask(self, slot: int) -> int:
+        """The values a slot can still have."""
+        self.consulted.add(slot)
+        return self._narrowed.get(slot, self._masks[slot])
+
+    def bounds(self, slot: int) -> Range:
+        """The least and the greatest of them."""
+        mask, low = self.mask(slot), self._lows[slot]
+        return low + (mask & -mask).bit_length() - 1, low + mask.bit_length() - 1
+
+    def range(self, node: Node) -> Range:
+        """Bounds of a node's value on this path."""
+        return self._arena.range(node, self.bounds)
+
+    def values(self, node: Node) -> list[int]:
+        """The values a node can have on this path, at most (exact for a slot)."""
+        if self._arena.op(node) is Op.VAR:
+            slot = self._arena.operands(node)[0]
+            mask, low = self.mask(slot), self._lows[slot]
+            return [low + i for i in range(mask.bit_length()) if mask >> i & 1]
+        low, high = self.range(node)
+        return list(range(low, high + 1))
+
+    def truth(self, node: Node) -> bool | None:
+        """Whether a test is decided, and how."""
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        op, operands = self._arena.op(node), self._arena.operands(node)
+        if op is Op.CONST:
+            return bool(operands[0])
+        if op in (Op.NOT, Op.AND, Op.OR):
+            return self._junction(op, operands)
+        if op is Op.EQ and (same := self._equal(*operands)) is not None:
+            return same
+        low, high = self.range(node)
+        return bool(low) if low == high else None
+
+    def assume(self, node: Node, value: bool) -> None:
+        """Take a test for decided, and narrow the slots it speaks of."""
+        self._known[node] = value
+        op, operands = self._arena.op(node), self._arena.operands(node)
+        if op is Op.NOT:
+            self.assume(operands[0], not value)
+        elif op is Op.VAR:
+            self._keep(operands[0], 1 << (int(value) - self._lows[operands[0]]))
+        elif (op is Op.AND and value) or (op is Op.OR and not value):
+            for operand in operands:
+                self.assume(operand, value)
+        elif op is Op.EQ:
+            self._narrow_equal(*operands, value)
+        elif op in (Op.LT, Op.LE):
+            self._narrow_order(op, *operands, value)
+
+    def simplified(self, node: Node) -> Node:
+        """The constant a node is on this path, or the node."""
+        if self._arena.value(node) is not None:
+            return node
+        known = self.truth(node) if self._is_truth(node) else None
+        if known is not None:
+            return self._arena.const(int(known))
+        low, high = self.range(node)
+        return self._arena.const(low) if low == high else node
+
+    def _is_truth(self, node: Node) -> bool:
+        return self._arena.op(node) in (Op.EQ, Op.LT, Op.LE, Op.NOT, Op.AND, Op.OR)
+
+    def _junction(self, op: Op, operands: tuple[int, ...]) -> bool | None:
+        truths = [self.truth(operand) for operand in operands]
+        if op is Op.NOT:
+            return None if truths[0] is None else not truths[0]
+        decisive = op is Op.OR
+        if decisive in truths:
+            return decisive
+        return None if None in truths else not decisive
+
+    def _equal(self, a: Node, b: Node) -> bool | None:
+        left, right = self._set(a), self._set(b)
+        if left is None or right is None:
+            return None
+        (mask_a, low_a), (mask_b, low_b) = left, right
+        low = min(low_a, low_b)
+        common = mask_a << (low_a - low) & mask_b << (low_b - low)
+        if not common:
+            return False
+        single = mask_a & (mask_a - 1) == 0 and mask_b & (mask_b - 1) == 0
+        return True if single else None
+
+    def _set(self, node: Node) -> tuple[int, int] | None:
+        """The possible values of a slot or a constant as a mask and its lowest ordinal."""
+        op, operands = self._arena.op(node), self._arena.operands(node)
+        if op is Op.CONST:
+            return 1, operands[0]
+        if op is Op.VAR:
+            return self.mask(operands[0]), self._lows[operands[0]]
+        return None
+
+    def _keep(self, slot: int, mask: int) -> None:
+        self._narrowed[slot] = self.mask(slot) & mask
+
+    def _narrow_equal(self, a: Node, b: Node, same: bool) -> None:
+        for this, other in ((a, b), (b, a)):
+            values = self._set(other)
+            if self._arena.op(this) is not Op.VAR or values is None:
+                continue
+            slot = self._arena.operands(this)[0]
+            mask, shift = values[0], values[1] - self._lows[slot]
+            mask = mask << shift if shift >= 0 else mask >> -shift
+            if same:
+                self._keep(slot, mask)
+            elif mask & (mask - 1) == 0:
+                self._keep(slot, ~mask)
+
+    def _narrow_order(self, op: Op, a: Node, b: Node, value: bool) -> None:
+        if not value:  # not a < b is b <= a; not a <= b is b < a
+            a, b, op = b, a, Op.LE if op is Op.LT else Op.LT
+        gap = int(op is Op.LT)
+        if self._arena.op(a) is Op.VAR:
+            slot = self._arena.operands(a)[0]
+            top = self.range(b)[1] - gap - self._lows[slot]
+            self._keep(slot, (1 << max(top + 1, 0)) - 1)
+        if self._arena.op(b) is Op.VAR:
+            slot = self._arena.operands(b)[0]
+            bottom = self.range(a)[0] + gap - self._lows[slot]
+            self._keep(slot, -1 << max(bottom, 0))

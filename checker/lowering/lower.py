@@ -1,0 +1,421 @@
+"""Lowering: from a system of plain functions to a ``Relation`` of decision trees.
+
+The values that each slot can take are found on the way: starting from the initial state alone, a transition
+is lowered again whenever a slot it consulted gains a value, until nothing grows. A slot that keeps
+one value is a constant and vanishes from every tree; a path that needs a value no slot ever takes
+is pruned. Afterwards, slots that no guard, no kept update and no property reads are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
+from typing import Any
+
+from attrs import define, field
+
+from rackproof.checker.lowering.arena import Arena, Node, Op
+from rackproof.checker.lowering.facts import Facts
+from rackproof.checker.lowering.paths import LoweringError, Path, Trees, explore, place_of
+from rackproof.checker.lowering.relation import (
+    Action,
+    Disabled,
+    Predicate,
+    Raises,
+    Relation,
+    Test,
+    Tree,
+    Update,
+    Variable,
+    Verdict,
+)
+from rackproof.checker.lowering.source import check_source
+from rackproof.checker.lowering.symbolic import (
+    SYMBOLIC_NAMES,
+    Bool,
+    Members,
+    Symbolic,
+    node_for,
+    scalar,
+)
+from rackproof.model.kernel import Firing, OutOfDomain, Property, Scope, System
+from rackproof.model.kernel.schema import (
+    FixedShape,
+    RecordShape,
+    ScalarShape,
+    SetShape,
+    Shape,
+    TupleShape,
+    parts,
+)
+
+
+def lower(system: System) -> Relation:
+    """Lower a system; ``LoweringError`` names the file and line of what cannot be lowered."""
+    lowering = _Lowering(system)
+    check_source(lowering.functions(), lowering.classes())
+    actions = lowering.actions()
+    predicates = lowering.predicates()
+    return _Slicing(lowering, actions, predicates).relation()
+
+
+@define
+class _Lowered:
+    """A firing or a property's instance, lowered under the values known at the time."""
+
+    run: Callable[[], Tree]
+    tree: Tree = field(factory=Disabled)
+    consulted: set[int] = field(factory=set)
+
+
+class _Lowering:
+    """One model's arena, trees and growing sets of values."""
+
+    def __init__(self, system: System) -> None:
+        self.system, self.schema = system, system.schema
+        self.arena, self.trees = Arena(), Trees()
+        self.lows = [slot.domain.low for slot in self.schema.slots]
+        self.initial = self.schema.flatten(system.initial)
+        self.masks = [1 << (v - low) for v, low in zip(self.initial, self.lows, strict=True)]
+        self._variables = [self.arena.var(slot) for slot in range(len(self.schema.slots))]
+        self.path = Path(self.arena, self.lows)
+        self.state = self._symbolic()
+
+    def functions(self) -> list[FunctionType]:
+        """The functions of every transition and property, premises included."""
+        items = [*self.system.transitions, *_with_premises(self.system.properties)]
+        return [item.function for item in items if isinstance(item.function, FunctionType)]
+
+    def classes(self) -> set[type]:
+        """Every state class."""
+        found: set[type] = set()
+
+        def visit(shape: Shape) -> None:
+            if isinstance(shape, RecordShape):
+                found.add(shape.cls)
+                for _, inner in shape.fields:
+                    visit(inner)
+            for element in getattr(shape, "elements", ()):
+                visit(element)
+
+        visit(self.schema.shape)
+        return found
+
+    def actions(self) -> list[tuple[Firing, Tree]]:
+        """Lower every firing until no slot gains a value."""
+        lowered = [(firing, _Lowered(self._transition(firing))) for firing in self.system.firings()]
+        pending = [item for _, item in lowered]
+        while pending:
+            grown: set[int] = set()
+            for item in pending:
+                grown |= self._lower(item)
+            pending = [item for _, item in lowered if item.consulted & grown]
+        return [(firing, item.tree) for firing, item in lowered]
+
+    def predicates(self) -> list[tuple[Property, tuple[int, ...], Tree]]:
+        """Lower every instance of every property."""
+        found = []
+        for prop in _with_premises(self.system.properties):
+            for arguments in self.system.choices(prop.parameters):
+                item = _Lowered(self._predicate(prop, arguments))
+                self._lower(item)
+                found.append((prop, arguments, item.tree))
+        return found
+
+    def _lower(self, item: _Lowered) -> set[int]:
+        """Lower an item under the present values; return the slots that gained one."""
+        before, consulted = list(self.masks), set[int]()
+
+        def begin(choices: Sequence[bool]) -> None:
+            self.path.begin(before, choices, consulted)
+
+        item.tree = explore(item.run, self.path, begin, self.trees)
+        item.consulted = consulted
+        return {slot for slot, mask in enumerate(before) if self.masks[slot] != mask}
+
+    def _symbolic(self) -> Any:
+        """A world whose every slot is symbolic."""
+        slots = self.schema.slots
+
+        def value(slot: int) -> object:
+            return scalar(self.path, self._variables[slot], slots[slot].domain)
+
+        def members(group: tuple[int, ...]) -> object:
+            return Members(self.path, tuple(self._variables[slot] for slot in group))
+
+        return self.schema.build(value, members)
+
+    def _transition(self, firing: Firing) -> Callable[[], Tree]:
+        function, arguments = firing.transition.function, firing.arguments
+        return self._guarded(lambda: self._after(function(self.state, *arguments)))
+
+    def _predicate(self, prop: Property, arguments: tuple[int, ...]) -> Callable[[], Tree]:
+        return self._guarded(lambda: self._verdict(prop.function(self.state, *arguments)))
+
+    def _guarded(self, run: Callable[[], Tree]) -> Callable[[], Tree]:
+        """Turn what the model's own code raises into a leaf."""
+
+        def guarded() -> Tree:
+            try:
+                return run()
+            except LoweringError:
+                raise
+            except Exception as error:
+                return self.trees.leaf(_raised(error))
+
+        return guarded
+
+    def _verdict(self, value: object) -> Tree:
+        if isinstance(value, Bool):
+            return self.trees.leaf(Verdict(self.path.facts.simplified(value.node)))
+        return self.trees.leaf(Verdict(self.arena.const(int(bool(value)))))
+
+    def _after(self, after: Any) -> Tree:
+        """The leaf of a path: disabled, or the slots it changes."""
+        if after is None:
+            return self.trees.leaf(Disabled())
+        if not isinstance(after, type(self.system.initial)):
+            raise TypeError(f"a transition returns a world or None, not {after!r}")
+        writes = []
+        for slot, assigned in self._assigned(self.schema.shape, self.state, after):
+            node = self._in_domain(slot, assigned)
+            known = self.path.facts.mask(slot)
+            value = self.arena.value(node)
+            if node == self._variables[slot]:
+                continue
+            if value is not None and known == 1 << (value - self.lows[slot]):
+                continue
+            writes.append((slot, node))
+        self._grow(writes)
+        return self.trees.leaf(Update(tuple(writes)) if writes else Disabled())
+
+    def _assigned(self, shape: Shape, before: Any, after: Any) -> Iterator[tuple[int, Node]]:
+        """The slots that are not the very object they were, with their new node."""
+        if before is after:
+            return
+        match shape:
+            case ScalarShape():
+                yield shape.slot, self._node(shape.slot, after)
+            case SetShape():
+                yield from zip(shape.slots, self._members(shape, after), strict=True)
+            case FixedShape():
+                if shape.value != after:
+                    raise TypeError(f"a constant was changed from {shape.value!r} to {after!r}")
+            case RecordShape() | TupleShape():
+                for inner, old, new in parts(shape, before, after):
+                    yield from self._assigned(inner, old, new)
+
+    def _node(self, slot: int, value: object) -> Node:
+        declared = self.schema.slots[slot]
+        try:
+            node = node_for(self.path, declared.domain, value)
+        except ValueError:
+            node = None
+        if node is None:
+            raise OutOfDomain(declared.label, value, declared.domain)
+        return node
+
+    def _members(self, shape: SetShape, value: object) -> tuple[Node, ...]:
+        if isinstance(value, Members):
+            return value.nodes
+        if not isinstance(value, frozenset | set):
+            raise TypeError(f"a set of identifiers was replaced by {value!r}")
+        plain = {m.plain() if isinstance(m, Symbolic) else m for m in value}
+        if any(not isinstance(m, int) or not 0 <= m < len(shape.slots) for m in plain):
+            label = self.schema.slots[shape.slots[0]].label if shape.slots else "a set"
+            raise OutOfDomain(label, value, f"identifiers below {len(shape.slots)}")
+        return tuple(self.arena.const(int(i in plain)) for i in range(len(shape.slots)))
+
+    def _in_domain(self, slot: int, node: Node) -> Node:
+        """Fork off the values outside the domain, which raise."""
+        declared, arena, path = self.schema.slots[slot], self.arena, self.path
+        node = path.facts.simplified(node)
+        above = arena.lt(arena.const(declared.domain.high), node)
+        below = arena.lt(node, arena.const(declared.domain.low))
+        if path.decide(above) or path.decide(below):
+            raise OutOfDomain(declared.label, "a value beyond it", declared.domain)
+        return path.facts.simplified(node)
+
+    def _grow(self, writes: list[tuple[int, Node]]) -> None:
+        for slot, node in writes:
+            domain = self.schema.slots[slot].domain
+            for value in self.path.facts.values(node):
+                if domain.low <= value <= domain.high:
+                    self.masks[slot] |= 1 << (value - self.lows[slot])
+
+
+def _raised(error: Exception) -> Raises:
+    where, text = place_of(error), str(error)
+    if isinstance(error, TypeError) and any(f"'{name}'" in text for name in SYMBOLIC_NAMES):
+        raise LoweringError(
+            f"{where}: {text}: this operation has no meaning on a field's value here; "
+            "compare fields, or look the value up in a tuple"
+        ) from error
+    return Raises(f"{type(error).__name__}: {text}", where)
+
+
+def _with_premises(properties: Sequence[Property]) -> list[Property]:
+    found: list[Property] = []
+    for prop in properties:
+        for item in (prop, prop.premise):
+            if item is not None and item not in found:
+                found.append(item)
+    return found
+
+
+class _Slicing:
+    """Dropping the slots that nothing needs."""
+
+    def __init__(
+        self,
+        lowering: _Lowering,
+        actions: list[tuple[Firing, Tree]],
+        predicates: list[tuple[Property, tuple[int, ...], Tree]],
+    ) -> None:
+        self.lowering, self.arena = lowering, lowering.arena
+        self.actions, self.predicates = actions, predicates
+        self.varying = {s for s, mask in enumerate(lowering.masks) if mask & (mask - 1)}
+        self.rests = any(p.scope is Scope.AT_REST for p, _, _ in predicates)
+
+    def relation(self) -> Relation:
+        """Assemble the relation over the slots that are needed."""
+        lowering = self.lowering
+        needed = self._needed()
+        kept = sorted(self.varying & needed)
+        done: dict[int, Tree] = {}
+        actions, never = [], []
+        for firing, tree in self.actions:
+            sliced = self._sliced(tree, needed, done)
+            if _updates(sliced) or _raises(sliced):
+                actions.append(Action(firing, sliced, self._reads(sliced), _written(sliced)))
+            if not _updates(tree):
+                never.append(firing)
+        return Relation(
+            system=lowering.system,
+            arena=self.arena,
+            variables=tuple(self._variable(slot) for slot in kept),
+            constants={s: v for s, v in enumerate(lowering.initial) if s not in self.varying},
+            unread=tuple(sorted(self.varying - needed)),
+            initial=lowering.initial,
+            actions=tuple(actions),
+            never=tuple(never),
+            predicates=tuple(
+                self._sliced_predicate(prop, arguments, self._sliced(tree, needed, done))
+                for prop, arguments, tree in self.predicates
+            ),
+        )
+
+    def _sliced_predicate(
+        self, prop: Property, arguments: tuple[int, ...], tree: Tree
+    ) -> Predicate:
+        return Predicate(prop, arguments, tree, self._reads(tree))
+
+    def _variable(self, slot: int) -> Variable:
+        mask, low = self.lowering.masks[slot], self.lowering.lows[slot]
+        return Variable(slot, low + (mask & -mask).bit_length() - 1, low + mask.bit_length() - 1)
+
+    def _needed(self) -> set[int]:
+        """The slots that tests and properties read, and what updates of those read, to a fixed point."""
+        trees = [tree for _, tree in self.actions]
+        needed: set[int] = set()
+        for _, _, tree in self.predicates:
+            needed |= self._reads(tree)
+        for tree in trees:
+            needed |= self._tested(tree)
+        leaves = [leaf for tree in trees for leaf in _leaves(tree) if isinstance(leaf, Update)]
+        while True:
+            more = set()
+            for leaf in leaves:
+                slots = {slot for slot, _ in leaf.writes}
+                if self.rests and not slots & needed:
+                    # Dropped whole, the step would no longer count as one that can still happen.
+                    more |= slots
+                for slot, node in leaf.writes:
+                    if slot in needed:
+                        more |= self.arena.slots(node)
+            if more <= needed:
+                return needed
+            needed |= more
+
+    def _sliced(self, tree: Tree, needed: set[int], done: dict[int, Tree]) -> Tree:
+        """The tree without writes to dropped slots, and with constants in place of constant slots."""
+        known = done.get(id(tree))
+        if known is not None:
+            return known
+        trees = self.lowering.trees
+        result = tree
+        match tree:
+            case Test(condition, yes, no):
+                result = trees.test(
+                    self._folded(condition),
+                    self._sliced(yes, needed, done),
+                    self._sliced(no, needed, done),
+                )
+            case Update(writes):
+                kept = tuple((slot, self._folded(n)) for slot, n in writes if slot in needed)
+                result = trees.leaf(Update(kept) if kept else Disabled())
+            case Verdict(value):
+                result = trees.leaf(Verdict(self._folded(value)))
+            case _:
+                pass
+        done[id(tree)] = result
+        return result
+
+    def _folded(self, node: Node) -> Node:
+        if self.arena.slots(node) <= self.varying:
+            return node
+        initial = self.lowering.initial
+
+        def constant(op: Op, operand: int) -> Node | None:
+            is_constant = op is Op.VAR and operand not in self.varying
+            return self.arena.const(initial[operand]) if is_constant else None
+
+        return self.arena.rename(node, constant)
+
+    def _tested(self, tree: Tree) -> frozenset[int]:
+        return frozenset().union(*(self.arena.slots(t.condition) for t in _tests(tree)))
+
+    def _reads(self, tree: Tree) -> frozenset[int]:
+        found = set(self._tested(tree))
+        for leaf in _leaves(tree):
+            if isinstance(leaf, Verdict):
+                found |= self.arena.slots(leaf.value)
+            elif isinstance(leaf, Update):
+                for _, node in leaf.writes:
+                    found |= self.arena.slots(node)
+        return frozenset(found)
+
+
+def _distinct(tree: Tree) -> list[Tree]:
+    """Every distinct subtree once."""
+    seen: dict[int, Tree] = {}
+    pending = [tree]
+    while pending:
+        item = pending.pop()
+        if id(item) not in seen:
+            seen[id(item)] = item
+            if isinstance(item, Test):
+                pending += (item.yes, item.no)
+    return list(seen.values())
+
+
+def _tests(tree: Tree) -> list[Test]:
+    return [item for item in _distinct(tree) if isinstance(item, Test)]
+
+
+def _leaves(tree: Tree) -> list[Tree]:
+    return [item for item in _distinct(tree) if not isinstance(item, Test)]
+
+
+def _updates(tree: Tree) -> bool:
+    return any(isinstance(leaf, Update) for leaf in _leaves(tree))
+
+
+def _raises(tree: Tree) -> bool:
+    return any(isinstance(leaf, Raises) for leaf in _leaves(tree))
+
+
+def _written(tree: Tree) -> frozenset[int]:
+    return frozenset(
+        slot for leaf in _leaves(tree) if isinstance(leaf, Update) for slot, _ in leaf.writes
+    )

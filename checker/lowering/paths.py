@@ -1,0 +1,132 @@
+"""Every path of a plain function run on symbolic values.
+
+Where Python asks a symbolic value for a truth value, the run forks: it takes one way, and is run again
+from the start with the recorded choices for the other, until every path is covered.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import Final
+
+import attrs
+
+from rackproof.checker.lowering.arena import Arena, Node, Op
+from rackproof.checker.lowering.facts import Facts
+from rackproof.checker.lowering.relation import Disabled, Raises, Test, Tree, Update, Verdict
+from rackproof.model.kernel import ModelError
+
+MOST_FORKS: Final = 2_000
+MOST_PATHS: Final = 50_000
+_HERE = os.path.dirname(__file__)
+_ATTRS = os.path.dirname(attrs.__file__)
+_OURS: Final = (_HERE, _ATTRS, os.path.join(os.path.dirname(_ATTRS), "attr"), "<attrs generated")
+
+
+class LoweringError(ModelError):
+    """Python in a model that has no meaning for symbolic values."""
+
+
+class Trees:
+    """Decision trees with one object per distinct tree, so that equal ones are the same."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._index: dict[object, Tree] = {}
+
+    def leaf(self, leaf: Update | Disabled | Raises | Verdict) -> Tree:
+        """The one object equal to this leaf."""
+        return self._index.setdefault(leaf, leaf)
+
+    def test(self, condition: Node, yes: Tree, no: Tree) -> Tree:
+        """The test, or its outcome where both ways lead to the same."""
+        if yes is no:
+            return yes
+        return self._index.setdefault((condition, id(yes), id(no)), Test(condition, yes, no))
+
+
+class Path:
+    """The run under way: the choices it repeats, then new ones (true first), and what they decide.
+
+    One object serves every run of a model, so that symbolic values, which ask it, are made once.
+    """
+
+    def __init__(self, arena: Arena, lows: Sequence[int]) -> None:
+        """Take the arena and the lowest ordinal of each slot; ``begin`` starts a run."""
+        self.arena, self._lows = arena, lows
+        self.begin((), (), set())
+
+    def begin(self, masks: Sequence[int], choices: Sequence[bool], consulted: set[int]) -> None:
+        """Start a run that repeats ``choices``, from these sets of values."""
+        self.facts = Facts(self.arena, masks, self._lows, consulted)
+        self._given = choices
+        self.forks: list[tuple[Node, bool]] = []
+
+    def decide(self, node: Node) -> bool:
+        """Answer Python's question for the truth of a node, forking where it is open."""
+        if self.arena.op(node) is Op.NOT:
+            return not self.decide(self.arena.operands(node)[0])
+        known = self.facts.truth(node)
+        if known is not None:
+            return known
+        at = len(self.forks)
+        if at == MOST_FORKS:
+            raise LoweringError(f"{here()}: a loop that asks more than {MOST_FORKS} questions")
+        choice = self._given[at] if at < len(self._given) else True
+        self.forks.append((node, choice))
+        self.facts.assume(node, choice)
+        return choice
+
+    def choose(self, node: Node) -> int:
+        """Answer Python's question for the value of a node, forking over those it can have."""
+        values = self.facts.values(node)
+        for value in values[:-1]:
+            if self.decide(self.arena.eq(node, self.arena.const(value))):
+                return value
+        return values[-1]
+
+
+def explore(
+    run: Callable[[], Tree], path: Path, begin: Callable[[Sequence[bool]], None], trees: Trees
+) -> Tree:
+    """Return the decision tree of ``run``, one leaf a path; ``begin`` starts each."""
+    paths = 0
+
+    def below(choices: tuple[bool, ...]) -> Tree:
+        nonlocal paths
+        paths += 1
+        if paths > MOST_PATHS:
+            raise LoweringError(f"more than {MOST_PATHS} paths; test fewer fields, or take parameters")
+        begin(choices)
+        tree = run()
+        forks = path.forks
+        taken = tuple(choice for _, choice in forks)
+        for at in range(len(taken) - 1, len(choices) - 1, -1):
+            condition, choice = forks[at]
+            other = below((*taken[:at], not choice))
+            tree = trees.test(condition, *((tree, other) if choice else (other, tree)))
+        return tree
+
+    return below(())
+
+
+def here() -> str:
+    """File and line of the model's code that is running."""
+    return _place(traceback.walk_stack(None))
+
+
+def place_of(error: BaseException) -> str:
+    """File and line of the model's code in which an exception arose."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return _place(reversed(frames))
+
+
+def _place(frames: Iterable[tuple[FrameType, int]]) -> str:
+    for frame, line in frames:
+        name = frame.f_code.co_filename
+        if not name.startswith(_OURS):
+            return f"{name}:{line}"
+    return "the model"

@@ -1,0 +1,105 @@
+"""What lowering yields: decision trees of guarded updates over the slots of one model.
+
+This is all that the engines know of a model; from here on there are only integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from rackproof.checker.lowering.arena import Arena, Node
+from rackproof.model.kernel import Firing, Property, System
+
+
+@frozen
+class Test:
+    """Go one way where the condition (a truth value) holds, the other where it does not."""
+
+    __test__ = False
+
+    condition: Node
+    yes: Tree
+    no: Tree
+
+
+@frozen
+class Update:
+    """The transition is enabled: these slots get these values, all at once; the rest stays."""
+
+    writes: tuple[tuple[int, Node], ...]
+
+
+@frozen
+class Disabled:
+    """The transition is not enabled here."""
+
+
+@frozen
+class Raises:
+    """The plain function raises here, or a field leaves its domain: a mistake in the model if reached."""
+
+    message: str
+    where: str
+
+
+@frozen
+class Verdict:
+    """The value of a predicate (a truth value)."""
+
+    value: Node
+
+
+Tree = Test | Update | Disabled | Raises | Verdict
+
+
+@frozen
+class Variable:
+    """A slot that varies and that something reads, with the least and greatest ordinal it takes."""
+
+    slot: int
+    low: int
+    high: int
+
+
+@frozen
+class Action:
+    """One firing, lowered; its tree has Update, Disabled and Raises leaves."""
+
+    firing: Firing
+    tree: Tree
+    reads: frozenset[int]
+    writes: frozenset[int]
+
+
+@frozen
+class Predicate:
+    """One instance of a property (its identifiers chosen); its tree has Verdict and Raises leaves."""
+
+    property: Property
+    arguments: tuple[int, ...]
+    tree: Tree
+    reads: frozenset[int]
+
+
+@frozen
+class Relation:
+    """A lowered model.
+
+    variables: the slots that make up a state, in slot order. constants: slots that never change, with
+    their ordinal. unread: slots that change but that no guard, no kept update and no property reads;
+    they are left out of the state. Trees mention variables only.
+    actions: those that can be enabled somewhere, in the order of the system's firings.
+    predicates: every instance of every property, premises included.
+    """
+
+    system: System
+    arena: Arena
+    variables: tuple[Variable, ...]
+    constants: Mapping[int, int]
+    unread: tuple[int, ...]
+    initial: tuple[int, ...]
+    actions: tuple[Action, ...]
+    never: tuple[Firing, ...]
+    predicates: tuple[Predicate, ...]

@@ -1,0 +1,1 @@
+"""What must hold: each property of the catalogue, with the reason people care."""

@@ -1,0 +1,69 @@
+"""The language in which worlds are written: plain Python over frozen attrs states.
+
+Read domains (what a field may hold), transitions (how a world moves), properties (what must hold) and
+system (all three together, with the reference semantics). Nothing here knows an engine or a solver.
+"""
+
+from attrs import evolve, frozen
+
+from rackproof.model.kernel.domains import (
+    Identifiers,
+    bounded,
+    each,
+    fixed,
+    identifier,
+    members,
+    owner,
+)
+from rackproof.model.kernel.errors import ModelError, OutOfDomain
+from rackproof.model.kernel.properties import Property, Scope, always, at_rest, sometimes
+from rackproof.model.kernel.schema import Schema, Slot
+from rackproof.model.kernel.states import put
+from rackproof.model.kernel.system import Bundle, Firing, System, holds, successors
+from rackproof.model.kernel.transitions import (
+    Fairness,
+    Kind,
+    Transition,
+    client,
+    environment,
+    fault,
+    step,
+    timer,
+    transition,
+)
+
+__all__ = [
+    "Bundle",
+    "Fairness",
+    "Firing",
+    "Identifiers",
+    "Kind",
+    "ModelError",
+    "OutOfDomain",
+    "Property",
+    "Schema",
+    "Scope",
+    "Slot",
+    "System",
+    "Transition",
+    "always",
+    "at_rest",
+    "bounded",
+    "client",
+    "each",
+    "environment",
+    "evolve",
+    "fault",
+    "fixed",
+    "frozen",
+    "holds",
+    "identifier",
+    "members",
+    "owner",
+    "put",
+    "sometimes",
+    "step",
+    "successors",
+    "timer",
+    "transition",
+]

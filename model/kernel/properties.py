@@ -1,0 +1,103 @@
+"""What must hold: plain functions from a world (and a few identifiers) to a boolean.
+
+``always`` must hold in every reachable state; ``at_rest`` in every state in which no step and no timer can
+happen any more; ``sometimes`` in at least one reachable state. Identifiers are quantified over: for
+all of them (for ``sometimes``: for one of them).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from attrs import frozen
+
+from rackproof.model.kernel.domains import Identifiers
+from rackproof.model.kernel.transitions import check_parameters
+
+
+class Scope(Enum):
+    """In which states a property is asked."""
+
+    ALWAYS = "always"
+    AT_REST = "at rest"
+    SOMETIMES = "sometimes"
+
+
+Predicate = Callable[..., bool]
+
+
+@frozen(eq=False)
+class Property:
+    """A named property, with the reason why people care and the reports it would have caught.
+
+    ``premise`` says when the property is put to the test at all: a ``sometimes`` predicate over the same
+    world. Where it is never met, a pass is vacuous.
+    """
+
+    name: str
+    scope: Scope
+    function: Predicate
+    parameters: tuple[tuple[str, Identifiers], ...]
+    why: str
+    catches: tuple[str, ...]
+    premise: Property | None
+
+    @property
+    def statement(self) -> str:
+        """The first paragraph of the docstring, on one line."""
+        text = inspect.cleandoc(self.function.__doc__ or self.name)
+        return " ".join(text.split("\n\n", 1)[0].split())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        """Evaluate the plain function."""
+        return self.function(*args, **kwargs)
+
+
+def _declare(
+    scope: Scope,
+    name: str | None,
+    why: str,
+    catches: tuple[str, ...],
+    premise: Property | None,
+    parameters: dict[str, Identifiers],
+) -> Callable[[Predicate], Property]:
+    def declare(function: Predicate) -> Property:
+        check_parameters(function, parameters)
+        kebab = name or function.__name__.replace("_", "-")
+        return Property(kebab, scope, function, tuple(parameters.items()), why, catches, premise)
+
+    return declare
+
+
+def always(
+    *,
+    name: str | None = None,
+    why: str = "",
+    catches: tuple[str, ...] = (),
+    premise: Property | None = None,
+    **parameters: Identifiers,
+) -> Callable[[Predicate], Property]:
+    """Declare a property of every reachable state."""
+    return _declare(Scope.ALWAYS, name, why, catches, premise, parameters)
+
+
+def at_rest(
+    *,
+    name: str | None = None,
+    why: str = "",
+    catches: tuple[str, ...] = (),
+    premise: Property | None = None,
+    **parameters: Identifiers,
+) -> Callable[[Predicate], Property]:
+    """Declare a property of every state in which no step and no timer is possible any more."""
+    return _declare(Scope.AT_REST, name, why, catches, premise, parameters)
+
+
+def sometimes(
+    *, name: str | None = None, why: str = "", **parameters: Identifiers
+) -> Callable[[Predicate], Property]:
+    """Declare a state that must be reachable, so that a pass says something."""
+    return _declare(Scope.SOMETIMES, name, why, (), None, parameters)

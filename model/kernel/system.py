@@ -1,0 +1,147 @@
+"""A world to check: where it starts, how it moves, what must hold; and its reference semantics.
+
+Everything here runs the plain functions on plain values. The engines of the checker are faster ways to the
+same successors, and are tested against this.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+from attrs import field, frozen
+
+from rackproof.model.kernel.domains import Identifiers
+from rackproof.model.kernel.errors import ModelError
+from rackproof.model.kernel.properties import Property, Scope
+from rackproof.model.kernel.schema import Lane, Schema, schema_of
+from rackproof.model.kernel.transitions import Kind, Transition
+
+Bundle = tuple[Lane, ...]
+"""Identifiers that are exchanged together, such as a tray and the workers on it."""
+
+
+@frozen(eq=False)
+class System:
+    """An initial state, transitions and properties.
+
+    sizes: the numbers that bounds name, and the count of sorts that no tuple has one each of.
+    names: what the identifiers of a sort are called in traces (``sort-0`` and so on by default).
+    interchangeable: classes of bundles that a symmetry of the world may exchange; None lets the checker
+    try every unordered sort whole. The checker verifies each before it uses it.
+    """
+
+    name: str
+    initial: Any
+    transitions: Sequence[Transition[..., Any]]
+    properties: Sequence[Property] = ()
+    sizes: Mapping[str, int] = field(factory=dict)
+    names: Mapping[Identifiers, Sequence[str]] = field(factory=dict)
+    interchangeable: Sequence[Sequence[Bundle]] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Check what can be checked without running anything."""
+        for item in (*self.transitions, *self.properties):
+            for parameter, sort in item.parameters:
+                if sort not in self.schema.counts:
+                    raise ModelError(
+                        f"{item.name}: {parameter} ranges over {sort}, but how many there are is not "
+                        f"known: give sizes={{{sort.name!r}: ...}}"
+                    )
+        repeated = [n for n, c in _counts(t.name for t in self.transitions).items() if c > 1]
+        if repeated:
+            raise ModelError(f"{self.name}: two transitions are called {repeated[0]}")
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The slots of this world."""
+        schema = schema_of(self.initial, self.sizes, self.names)
+        missing = {
+            sort: self.sizes[sort.name]
+            for item in (*self.transitions, *self.properties)
+            for _, sort in item.parameters
+            if sort not in schema.counts and sort.name in self.sizes
+        }
+        return attrs.evolve(schema, counts={**schema.counts, **missing})
+
+    def label(self, sort: Identifiers, index: int) -> str:
+        """What an identifier is called."""
+        names = self.names.get(sort)
+        return names[index] if names else f"{sort}-{index}"
+
+    def firings(self) -> Iterator[Firing]:
+        """Every transition with every choice of its identifiers, in a fixed order."""
+        for transition in self.transitions:
+            for arguments in self.choices(transition.parameters):
+                yield Firing(transition, arguments)
+
+    def choices(self, parameters: Sequence[tuple[str, Identifiers]]) -> Iterator[tuple[int, ...]]:
+        """Every choice of identifiers for some parameters."""
+        counts = self.schema.counts
+        return itertools.product(*(range(counts[sort]) for _, sort in parameters))
+
+
+@frozen
+class Firing:
+    """A transition with its identifiers chosen."""
+
+    transition: Transition[..., Any] = field(eq=lambda t: t.name)
+    arguments: tuple[int, ...]
+
+    def apply(self, system: System, state: Any) -> Any | None:
+        """Return the next state, or None where it is not enabled or changes nothing.
+
+        Raises ``OutOfDomain`` when a field leaves its declared domain.
+        """
+        after = self.transition.function(state, *self.arguments)
+        if after is None or after == state:
+            return None
+        system.schema.flatten(after)
+        return after
+
+    def words(self, system: System) -> str:
+        """The transition's sentence with the names of its identifiers."""
+        return self.transition.sentence.format(**self.named(system))
+
+    def named(self, system: System) -> dict[str, str]:
+        """The parameters and the names of the identifiers chosen."""
+        return {
+            parameter: system.label(sort, index)
+            for (parameter, sort), index in zip(
+                self.transition.parameters, self.arguments, strict=True
+            )
+        }
+
+    @property
+    def is_progress(self) -> bool:
+        """Whether the protocol itself does this (a step or a timer)."""
+        return self.transition.kind in (Kind.STEP, Kind.TIMER)
+
+
+def successors(system: System, state: Any) -> Iterator[tuple[Firing, Any]]:
+    """Every firing that is enabled in a state and changes it, with the state it leads to."""
+    for firing in system.firings():
+        after = firing.apply(system, state)
+        if after is not None:
+            yield firing, after
+
+
+def at_rest(system: System, state: Any) -> bool:
+    """Whether no step and no timer is possible."""
+    return not any(firing.is_progress for firing, _ in successors(system, state))
+
+
+def holds(system: System, prop: Property, state: Any) -> bool:
+    """Whether the predicate is true of a state, for all (``sometimes``: for one) of its identifiers."""
+    verdicts = (prop.function(state, *ids) for ids in system.choices(prop.parameters))
+    return any(verdicts) if prop.scope is Scope.SOMETIMES else all(verdicts)
+
+
+def _counts(names: Iterator[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return found
