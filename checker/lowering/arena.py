@@ -1,7 +1,7 @@
 """The expressions of one lowered model: hash-consed nodes over the ordinals of its slots.
 
-One arena a model, never shared between two: a node's meaning (and its range) depends on the model's slots.
-Every value is an integer; a truth value is 0 or 1.
+One arena a model, never shared between two: a node's meaning (and its range) depends on the model's
+slots. Every value is an integer; a truth value is 0 or 1.
 """
 
 from __future__ import annotations

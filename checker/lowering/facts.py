@@ -1,7 +1,7 @@
 """What a path has decided so far: truth values of tests, and the values each slot can still have.
 
-A set of values is a bit mask over the slot's domain (bit 0 is the lowest ordinal), so that refining it is
-one machine-word operation for all but the largest domains.
+A set of values is a bit mask over the slot's domain (bit 0 is the lowest ordinal), so that refining
+it is one machine-word operation for all but the largest domains.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ class Facts:
     """Truths decided on one path, and what follows from them.
 
     arena: where the tests live. masks: the values each slot may have at the start of the path.
-    lows: the lowest ordinal of each slot's domain. ``consulted`` collects the slots whose set of values
-    decided something, so that a caller can redo the path when that set grows.
+    lows: the lowest ordinal of each slot's domain. ``consulted`` collects the slots whose set of
+    values decided something, so that a caller can redo the path when that set grows.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Facts:
             for operand in operands:
                 self.assume(operand, value)
         elif op is Op.EQ:
-            self._narrow_equal(*operands, value)
+            self._narrow_equal(operands[0], operands[1], value)
         elif op in (Op.LT, Op.LE):
-            self._narrow_order(op, *operands, value)
+            self._narrow_order(op, operands[0], operands[1], value)
 
     def simplified(self, node: Node) -> Node:
         """The constant a node is on this path, or the node."""

@@ -1,9 +1,10 @@
 """Lowering: from a system of plain functions to a ``Relation`` of decision trees.
 
-The values that each slot can take are found on the way: starting from the initial state alone, a transition
-is lowered again whenever a slot it consulted gains a value, until nothing grows. A slot that keeps
-one value is a constant and vanishes from every tree; a path that needs a value no slot ever takes
-is pruned. Afterwards, slots that no guard, no kept update and no property reads are dropped.
+The values that each slot can take are found on the way: starting from the initial state alone, a
+transition is lowered again whenever a slot it consulted gains a value, until nothing grows. A slot
+that keeps one value is a constant and vanishes from every tree; a path that needs a value no slot
+ever takes is pruned. Afterwards, slots that no guard, no kept update and no property reads are
+dropped.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import Any
 from attrs import define, field
 
 from rackproof.checker.lowering.arena import Arena, Node, Op
-from rackproof.checker.lowering.facts import Facts
-from rackproof.checker.lowering.paths import LoweringError, Path, Trees, explore, place_of
+from rackproof.checker.lowering.paths import LoweringError, Run, Trees, explore, place_of
 from rackproof.checker.lowering.relation import (
     Action,
     Disabled,
@@ -78,13 +78,14 @@ class _Lowering:
         self.initial = self.schema.flatten(system.initial)
         self.masks = [1 << (v - low) for v, low in zip(self.initial, self.lows, strict=True)]
         self._variables = [self.arena.var(slot) for slot in range(len(self.schema.slots))]
-        self.path = Path(self.arena, self.lows)
+        self.run = Run(self.arena, self.lows)
         self.state = self._symbolic()
 
     def functions(self) -> list[FunctionType]:
         """The functions of every transition and property, premises included."""
-        items = [*self.system.transitions, *_with_premises(self.system.properties)]
-        return [item.function for item in items if isinstance(item.function, FunctionType)]
+        functions: list[object] = [t.function for t in self.system.transitions]
+        functions += [p.function for p in _with_premises(self.system.properties)]
+        return [function for function in functions if isinstance(function, FunctionType)]
 
     def classes(self) -> set[type]:
         """Every state class."""
@@ -127,9 +128,9 @@ class _Lowering:
         before, consulted = list(self.masks), set[int]()
 
         def begin(choices: Sequence[bool]) -> None:
-            self.path.begin(before, choices, consulted)
+            self.run.begin(before, choices, consulted)
 
-        item.tree = explore(item.run, self.path, begin, self.trees)
+        item.tree = explore(item.run, self.run, begin, self.trees)
         item.consulted = consulted
         return {slot for slot, mask in enumerate(before) if self.masks[slot] != mask}
 
@@ -138,10 +139,10 @@ class _Lowering:
         slots = self.schema.slots
 
         def value(slot: int) -> object:
-            return scalar(self.path, self._variables[slot], slots[slot].domain)
+            return scalar(self.run, self._variables[slot], slots[slot].domain)
 
         def members(group: tuple[int, ...]) -> object:
-            return Members(self.path, tuple(self._variables[slot] for slot in group))
+            return Members(self.run, tuple(self._variables[slot] for slot in group))
 
         return self.schema.build(value, members)
 
@@ -167,7 +168,7 @@ class _Lowering:
 
     def _verdict(self, value: object) -> Tree:
         if isinstance(value, Bool):
-            return self.trees.leaf(Verdict(self.path.facts.simplified(value.node)))
+            return self.trees.leaf(Verdict(self.run.facts.simplified(value.node)))
         return self.trees.leaf(Verdict(self.arena.const(int(bool(value)))))
 
     def _after(self, after: Any) -> Tree:
@@ -179,7 +180,7 @@ class _Lowering:
         writes = []
         for slot, assigned in self._assigned(self.schema.shape, self.state, after):
             node = self._in_domain(slot, assigned)
-            known = self.path.facts.mask(slot)
+            known = self.run.facts.mask(slot)
             value = self.arena.value(node)
             if node == self._variables[slot]:
                 continue
@@ -208,7 +209,7 @@ class _Lowering:
     def _node(self, slot: int, value: object) -> Node:
         declared = self.schema.slots[slot]
         try:
-            node = node_for(self.path, declared.domain, value)
+            node = node_for(self.run, declared.domain, value)
         except ValueError:
             node = None
         if node is None:
@@ -228,7 +229,7 @@ class _Lowering:
 
     def _in_domain(self, slot: int, node: Node) -> Node:
         """Fork off the values outside the domain, which raise."""
-        declared, arena, path = self.schema.slots[slot], self.arena, self.path
+        declared, arena, path = self.schema.slots[slot], self.arena, self.run
         node = path.facts.simplified(node)
         above = arena.lt(arena.const(declared.domain.high), node)
         below = arena.lt(node, arena.const(declared.domain.low))
@@ -239,7 +240,7 @@ class _Lowering:
     def _grow(self, writes: list[tuple[int, Node]]) -> None:
         for slot, node in writes:
             domain = self.schema.slots[slot].domain
-            for value in self.path.facts.values(node):
+            for value in self.run.facts.values(node):
                 if domain.low <= value <= domain.high:
                     self.masks[slot] |= 1 << (value - self.lows[slot])
 
@@ -315,7 +316,9 @@ class _Slicing:
         return Variable(slot, low + (mask & -mask).bit_length() - 1, low + mask.bit_length() - 1)
 
     def _needed(self) -> set[int]:
-        """The slots that tests and properties read, and what updates of those read, to a fixed point."""
+        """The slots that tests and properties read, and what updates of those read, to a fixed
+        point.
+        """
         trees = [tree for _, tree in self.actions]
         needed: set[int] = set()
         for _, _, tree in self.predicates:
@@ -338,7 +341,7 @@ class _Slicing:
             needed |= more
 
     def _sliced(self, tree: Tree, needed: set[int], done: dict[int, Tree]) -> Tree:
-        """The tree without writes to dropped slots, and with constants in place of constant slots."""
+        """The tree without writes to dropped slots, and constants for constant slots."""
         known = done.get(id(tree))
         if known is not None:
             return known

@@ -1,17 +1,19 @@
 """Every path of a plain function run on symbolic values.
 
-Where Python asks a symbolic value for a truth value, the run forks: it takes one way, and is run again
+Where Python asks a symbolic value for a truth value, the run forks: it takes one way, and is run
+again
 from the start with the recorded choices for the other, until every path is covered.
 """
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
+import attr
 import attrs
 
 from rackproof.checker.lowering.arena import Arena, Node, Op
@@ -21,9 +23,12 @@ from rackproof.model.kernel import ModelError
 
 MOST_FORKS: Final = 2_000
 MOST_PATHS: Final = 50_000
-_HERE = os.path.dirname(__file__)
-_ATTRS = os.path.dirname(attrs.__file__)
-_OURS: Final = (_HERE, _ATTRS, os.path.join(os.path.dirname(_ATTRS), "attr"), "<attrs generated")
+_OURS: Final = (
+    str(Path(__file__).parent),
+    str(Path(attrs.__file__).parent),
+    str(Path(attr.__file__).parent),
+    "<attrs generated",
+)
 
 
 class LoweringError(ModelError):
@@ -48,7 +53,7 @@ class Trees:
         return self._index.setdefault((condition, id(yes), id(no)), Test(condition, yes, no))
 
 
-class Path:
+class Run:
     """The run under way: the choices it repeats, then new ones (true first), and what they decide.
 
     One object serves every run of a model, so that symbolic values, which ask it, are made once.
@@ -90,7 +95,7 @@ class Path:
 
 
 def explore(
-    run: Callable[[], Tree], path: Path, begin: Callable[[Sequence[bool]], None], trees: Trees
+    run: Callable[[], Tree], path: Run, begin: Callable[[Sequence[bool]], None], trees: Trees
 ) -> Tree:
     """Return the decision tree of ``run``, one leaf a path; ``begin`` starts each."""
     paths = 0
@@ -99,7 +104,9 @@ def explore(
         nonlocal paths
         paths += 1
         if paths > MOST_PATHS:
-            raise LoweringError(f"more than {MOST_PATHS} paths; test fewer fields, or take parameters")
+            raise LoweringError(
+                f"more than {MOST_PATHS} paths; test fewer fields, or take parameters"
+            )
         begin(choices)
         tree = run()
         forks = path.forks

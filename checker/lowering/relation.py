@@ -38,7 +38,9 @@ class Disabled:
 
 @frozen
 class Raises:
-    """The plain function raises here, or a field leaves its domain: a mistake in the model if reached."""
+    """The plain function raises here, or a field leaves its domain: a mistake in the model if
+    reached.
+    """
 
     message: str
     where: str
@@ -75,7 +77,7 @@ class Action:
 
 @frozen
 class Predicate:
-    """One instance of a property (its identifiers chosen); its tree has Verdict and Raises leaves."""
+    """One instance of a property, its identifiers chosen; with Verdict and Raises leaves."""
 
     property: Property
     arguments: tuple[int, ...]
@@ -87,11 +89,11 @@ class Predicate:
 class Relation:
     """A lowered model.
 
-    variables: the slots that make up a state, in slot order. constants: slots that never change, with
-    their ordinal. unread: slots that change but that no guard, no kept update and no property reads;
-    they are left out of the state. Trees mention variables only.
-    actions: those that can be enabled somewhere, in the order of the system's firings.
-    predicates: every instance of every property, premises included.
+    variables: the slots that make up a state, in slot order. constants: slots that never change,
+    with their ordinal. unread: slots that change but that no guard, no kept update and no property
+    reads; they are left out of the state. Trees mention variables only. actions: those that can be
+    enabled somewhere, in the order of the system's firings. predicates: every instance of every
+    property, premises included.
     """
 
     system: System

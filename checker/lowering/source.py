@@ -1,12 +1,14 @@
-"""What lowering cannot see: ``is`` compares objects, and a symbolic value is never the object it stands for.
+"""What lowering cannot see: ``is`` compares objects, and a symbolic value is never the object it
+stands for.
 
-Python offers no hook for ``is``, so a model that used it would be lowered wrongly without a word. This reads
-the source of every function that a model can reach and refuses it there.
+Python offers no hook for ``is``, so a model that used it would be lowered wrongly without a word.
+This reads the source of every function that a model can reach and refuses it there.
 """
 
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -56,8 +58,6 @@ def _check(function: FunctionType) -> None:
 
 
 def _check_compiled(code: CodeType) -> None:
-    import dis  # rarely needed
-
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IS_OP" or instruction.opname.endswith("_NONE"):
             positions = instruction.positions

@@ -1,17 +1,19 @@
 """Symbolic field values: what plain functions compute with while they are lowered.
 
-Each behaves as the plain value would. Comparisons give a symbolic truth value; asking for a truth value,
-an index or a hash forks the run; what no fork can answer raises ``LoweringError`` and says how to write it.
+Each behaves as the plain value would. Comparisons give a symbolic truth value; asking for a truth
+value, an index or a hash forks the run; what no fork can answer raises ``LoweringError`` and says
+how to write it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any, NoReturn
 
 from rackproof.checker.lowering.arena import Node
-from rackproof.checker.lowering.paths import LoweringError, Path, here
+from rackproof.checker.lowering.paths import LoweringError, Run, here
 from rackproof.model.kernel.domains import Enumeration, Identifier, Interval, Scalar, Truth
 
 
@@ -20,33 +22,33 @@ def refuse(what: str, instead: str) -> NoReturn:
     raise LoweringError(f"{here()}: {what}; {instead}")
 
 
-class Symbolic:
-    """A scalar value: a node of the arena on the path that computes it."""
+class Symbolic(ABC):
+    """A scalar value: a node of the arena on the run that computes it."""
 
-    __slots__ = ("node", "path")
+    __slots__ = ("node", "run")
 
-    def __init__(self, path: Path, node: Node) -> None:
+    def __init__(self, run: Run, node: Node) -> None:
         """Wrap a node."""
-        self.path, self.node = path, node
+        self.run, self.node = run, node
 
+    @abstractmethod
     def plain(self) -> Any:
-        """The plain value on this path, forking over those it can have."""
-        raise NotImplementedError
+        """The plain value on this run, forking over those it can have."""
 
+    @abstractmethod
     def operand(self, other: object) -> Node | None:
         """The node of a value this one can be compared with, None where they are never equal."""
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> Any:
         node = self.operand(other)
-        return False if node is None else Bool(self.path, self.path.arena.eq(self.node, node))
+        return False if node is None else Bool(self.run, self.run.arena.eq(self.node, node))
 
     def __ne__(self, other: object) -> Any:
         node = self.operand(other)
         if node is None:
             return True
-        arena = self.path.arena
-        return Bool(self.path, arena.not_(arena.eq(self.node, node)))
+        arena = self.run.arena
+        return Bool(self.run, arena.not_(arena.eq(self.node, node)))
 
     def __hash__(self) -> int:
         return hash(self.plain())
@@ -55,9 +57,10 @@ class Symbolic:
         refuse("a field is made a float", "states hold integers; costs belong to the cost model")
 
     def __str__(self) -> str:
-        refuse("a field is made text", "a transition computes values, and its docstring tells them")
+        return refuse("a field is made text", "states hold values; a docstring tells them")
 
-    __format__ = __str__  # type: ignore[assignment]
+    def __format__(self, _spec: str) -> str:
+        return str(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node}>"
@@ -69,14 +72,14 @@ class Number(Symbolic):
     __slots__ = ()
 
     def plain(self) -> int:
-        return self.path.choose(self.node)
+        return self.run.choose(self.node)
 
     def operand(self, other: object) -> Node | None:
         if isinstance(other, Number):
             return other.node
         if isinstance(other, Id):
             return other.node if other.known() else None
-        return self.path.arena.const(int(other)) if isinstance(other, int) else None
+        return self.run.arena.const(int(other)) if isinstance(other, int) else None
 
     def _number(self, other: object, what: str) -> Node:
         if isinstance(other, Id):
@@ -89,35 +92,35 @@ class Number(Symbolic):
         return node
 
     def __lt__(self, other: object) -> Any:
-        return Bool(self.path, self.path.arena.lt(self.node, self._number(other, "<")))
+        return Bool(self.run, self.run.arena.lt(self.node, self._number(other, "<")))
 
     def __le__(self, other: object) -> Any:
-        return Bool(self.path, self.path.arena.le(self.node, self._number(other, "<=")))
+        return Bool(self.run, self.run.arena.le(self.node, self._number(other, "<=")))
 
     def __gt__(self, other: object) -> Any:
-        return Bool(self.path, self.path.arena.lt(self._number(other, ">"), self.node))
+        return Bool(self.run, self.run.arena.lt(self._number(other, ">"), self.node))
 
     def __ge__(self, other: object) -> Any:
-        return Bool(self.path, self.path.arena.le(self._number(other, ">="), self.node))
+        return Bool(self.run, self.run.arena.le(self._number(other, ">="), self.node))
 
     def __add__(self, other: object) -> Any:
-        return Int(self.path, self.path.arena.add(self.node, self._number(other, "+")))
+        return Int(self.run, self.run.arena.add(self.node, self._number(other, "+")))
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Any:
-        return Int(self.path, self.path.arena.sub(self.node, self._number(other, "-")))
+        return Int(self.run, self.run.arena.sub(self.node, self._number(other, "-")))
 
     def __rsub__(self, other: object) -> Any:
-        return Int(self.path, self.path.arena.sub(self._number(other, "-"), self.node))
+        return Int(self.run, self.run.arena.sub(self._number(other, "-"), self.node))
 
     def __mul__(self, other: object) -> Any:
-        return Int(self.path, self.path.arena.mul(self.node, self._number(other, "*")))
+        return Int(self.run, self.run.arena.mul(self.node, self._number(other, "*")))
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Any:
-        return Int(self.path, self.path.arena.sub(self.path.arena.const(0), self.node))
+        return Int(self.run, self.run.arena.sub(self.run.arena.const(0), self.node))
 
     def __floordiv__(self, other: Any) -> int:
         return self.plain() // int(other)
@@ -151,8 +154,8 @@ class Int(Number):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        arena = self.path.arena
-        return self.path.decide(arena.not_(arena.eq(self.node, arena.const(0))))
+        arena = self.run.arena
+        return self.run.decide(arena.not_(arena.eq(self.node, arena.const(0))))
 
 
 class Bool(Number):
@@ -161,7 +164,7 @@ class Bool(Number):
     __slots__ = ()
 
     def plain(self) -> bool:
-        return self.path.decide(self.node)
+        return self.run.decide(self.node)
 
     __bool__ = plain
 
@@ -170,13 +173,13 @@ class Bool(Number):
     def _truth(self, other: object) -> Node | None:
         if isinstance(other, Bool):
             return other.node
-        return self.path.arena.const(int(other)) if isinstance(other, bool) else None
+        return self.run.arena.const(int(other)) if isinstance(other, bool) else None
 
     def __and__(self, other: object) -> Any:
         node = self._truth(other)
         if node is None:
             return NotImplemented
-        return Bool(self.path, self.path.arena.and_(self.node, node))
+        return Bool(self.run, self.run.arena.and_(self.node, node))
 
     __rand__ = __and__
 
@@ -184,7 +187,7 @@ class Bool(Number):
         node = self._truth(other)
         if node is None:
             return NotImplemented
-        return Bool(self.path, self.path.arena.or_(self.node, node))
+        return Bool(self.run, self.run.arena.or_(self.node, node))
 
     __ror__ = __or__
 
@@ -198,23 +201,23 @@ class Bool(Number):
 
 
 class Member(Symbolic):
-    """A member of an enum; its attributes and methods are those of the member it is on the path."""
+    """A member of an enum; its attributes and methods are those of the member it is on the run."""
 
     __slots__ = ("domain",)
 
-    def __init__(self, path: Path, node: Node, domain: Enumeration) -> None:
+    def __init__(self, run: Run, node: Node, domain: Enumeration) -> None:
         """Wrap a node that holds a position in the enum."""
-        super().__init__(path, node)
+        super().__init__(run, node)
         self.domain = domain
 
     def plain(self) -> Enum:
-        return self.domain.decode(self.path.choose(self.node))
+        return self.domain.decode(self.run.choose(self.node))
 
     def operand(self, other: object) -> Node | None:
         if isinstance(other, Member):
             return other.node if other.domain == self.domain else None
         if isinstance(other, self.domain.enum):
-            return self.path.arena.const(self.domain.encode(other))
+            return self.run.arena.const(self.domain.encode(other))
         return None
 
     def __getattr__(self, name: str) -> Any:
@@ -226,18 +229,18 @@ class Id(Symbolic):
 
     __slots__ = ("domain",)
 
-    def __init__(self, path: Path, node: Node, domain: Identifier) -> None:
+    def __init__(self, run: Run, node: Node, domain: Identifier) -> None:
         """Wrap a node that holds an identifier, -1 for none."""
-        super().__init__(path, node)
+        super().__init__(run, node)
         self.domain = domain
 
     def known(self) -> bool:
         """Whether it is not none."""
-        arena = self.path.arena
-        return not self.path.decide(arena.eq(self.node, arena.const(-1)))
+        arena = self.run.arena
+        return not self.run.decide(arena.eq(self.node, arena.const(-1)))
 
     def plain(self) -> int | None:
-        value = self.path.choose(self.node)
+        value = self.run.choose(self.node)
         return None if value < 0 else value
 
     def operand(self, other: object) -> Node | None:
@@ -245,10 +248,10 @@ class Id(Symbolic):
             return other.node
         if isinstance(other, Number):
             return other.node if self.known() else None
-        if other == None:
-            return self.path.arena.const(-1)
+        if other is None:
+            return self.run.arena.const(-1)
         if isinstance(other, int) and not isinstance(other, bool) and other >= 0:
-            return self.path.arena.const(other)
+            return self.run.arena.const(other)
         return None
 
     def ordered(self, what: str) -> Node:
@@ -257,7 +260,7 @@ class Id(Symbolic):
             sort = self.domain.sort
             refuse(
                 f"{what} on a {sort}",
-                f"{sort}s are interchangeable names; compare them with == only, or declare the sort "
+                f"{sort}s are interchangeable names; compare them with == only, or declare it "
                 "ordered=True",
             )
         if not self.known():
@@ -265,7 +268,7 @@ class Id(Symbolic):
         return self.node
 
     def _number(self, what: str) -> Int:
-        return Int(self.path, self.ordered(what))
+        return Int(self.run, self.ordered(what))
 
     def __lt__(self, other: object) -> Any:
         return self._number("<") < other
@@ -287,12 +290,14 @@ class Id(Symbolic):
     def __sub__(self, other: object) -> Any:
         return self._number("-") - other
 
-    def __bool__(self) -> NoReturn:
-        refuse("an identifier is taken for a truth value", "identifier 0 is false: write `!= None`")
+    def __bool__(self) -> bool:
+        return refuse(
+            "an identifier is taken for a truth value", "identifier 0 is false: write `!= None`"
+        )
 
     def __index__(self) -> int:
         value = self.plain()
-        if value == None:
+        if value is None:
             raise TypeError("an index that is None")
         return value
 
@@ -300,11 +305,11 @@ class Id(Symbolic):
 class Members:
     """A set of identifiers: one truth value a member."""
 
-    __slots__ = ("nodes", "path")
+    __slots__ = ("nodes", "run")
 
-    def __init__(self, path: Path, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, run: Run, nodes: tuple[Node, ...]) -> None:
         """Wrap one node per identifier."""
-        self.path, self.nodes = path, nodes
+        self.run, self.nodes = run, nodes
 
     def _others(self, other: object) -> tuple[Node, ...] | None:
         if isinstance(other, Members):
@@ -312,9 +317,11 @@ class Members:
         if not isinstance(other, frozenset | set):
             return None
         plain = {m.plain() if isinstance(m, Symbolic) else m for m in other}
-        arena = self.path.arena
+        arena = self.run.arena
         if any(not isinstance(m, int) or not 0 <= m < len(self.nodes) for m in plain):
-            raise TypeError(f"a set of identifiers below {len(self.nodes)} is combined with {other!r}")
+            raise TypeError(
+                f"a set of identifiers below {len(self.nodes)} is combined with {other!r}"
+            )
         return tuple(arena.const(int(i in plain)) for i in range(len(self.nodes)))
 
     def _combine(self, other: object, reflected: bool, op: str) -> Any:
@@ -322,14 +329,15 @@ class Members:
         if nodes is None:
             return NotImplemented
         left, right = (nodes, self.nodes) if reflected else (self.nodes, nodes)
-        arena = self.path.arena
-        make = {
+        arena = self.run.arena
+        makers: dict[str, Callable[[Node, Node], Node]] = {
             "|": arena.or_,
             "&": arena.and_,
             "-": lambda a, b: arena.and_(a, arena.not_(b)),
             "^": lambda a, b: arena.not_(arena.eq(a, b)),
-        }[op]
-        return Members(self.path, tuple(make(a, b) for a, b in zip(left, right, strict=True)))
+        }
+        make = makers[op]
+        return Members(self.run, tuple(make(a, b) for a, b in zip(left, right, strict=True)))
 
     def __or__(self, other: object) -> Any:
         return self._combine(other, False, "|")
@@ -350,17 +358,18 @@ class Members:
     union, intersection, difference, symmetric_difference = __or__, __and__, __sub__, __xor__
 
     def _truth(self, node: Node) -> bool:
-        return self.path.decide(node)
+        return self.run.decide(node)
 
     def _every(self, other: object, relation: str) -> Any:
         nodes = self._others(other)
         if nodes is None:
             return NotImplemented
-        arena, result = self.path.arena, self.path.arena.const(1)
-        compare = {"==": arena.eq, "<=": arena.le, ">=": lambda a, b: arena.le(b, a)}[relation]
-        for a, b in zip(self.nodes, nodes, strict=True):
-            result = arena.and_(result, compare(a, b))
-        return Bool(self.path, result)
+        arena, result = self.run.arena, self.run.arena.const(1)
+        compare: Callable[[Node, Node], Node] = arena.eq if relation == "==" else arena.le
+        pairs = zip(self.nodes, nodes, strict=True)
+        for a, b in pairs:
+            result = arena.and_(result, compare(b, a) if relation == ">=" else compare(a, b))
+        return Bool(self.run, result)
 
     def __eq__(self, other: object) -> Any:
         return self._every(other, "==")
@@ -401,9 +410,9 @@ class Members:
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        result = self.path.arena.const(0)
+        result = self.run.arena.const(0)
         for node in self.nodes:
-            result = self.path.arena.or_(result, node)
+            result = self.run.arena.or_(result, node)
         return self._truth(result)
 
     def __hash__(self) -> int:
@@ -414,23 +423,23 @@ SYMBOLIC_NAMES = ("Int", "Bool", "Member", "Id", "Members")
 """How Python's own messages name these classes."""
 
 
-def scalar(path: Path, node: Node, domain: Scalar) -> Symbolic:
+def scalar(run: Run, node: Node, domain: Scalar) -> Symbolic:
     """The symbolic value of a slot."""
     match domain:
         case Interval():
-            return Int(path, node)
+            return Int(run, node)
         case Truth():
-            return Bool(path, node)
+            return Bool(run, node)
         case Enumeration():
-            return Member(path, node, domain)
+            return Member(run, node, domain)
         case Identifier():
-            return Id(path, node, domain)
+            return Id(run, node, domain)
 
 
-def node_for(path: Path, domain: Scalar, value: object) -> Node | None:
+def node_for(run: Run, domain: Scalar, value: object) -> Node | None:
     """The node of a value that is given to a slot; None where it is not of the slot's kind."""
     if not isinstance(value, Symbolic):
-        return path.arena.const(domain.encode(value))
+        return run.arena.const(domain.encode(value))
     match domain, value:
         case (Interval(), Int()) | (Truth(), Bool()):
             return value.node

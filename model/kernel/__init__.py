@@ -1,7 +1,8 @@
 """The language in which worlds are written: plain Python over frozen attrs states.
 
-Read domains (what a field may hold), transitions (how a world moves), properties (what must hold) and
-system (all three together, with the reference semantics). Nothing here knows an engine or a solver.
+Read domains (what a field may hold), transitions (how a world moves), properties (what must hold)
+and system (all three together, with the reference semantics). Nothing here knows an engine or a
+solver.
 """
 
 from attrs import evolve, frozen

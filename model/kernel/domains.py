@@ -18,8 +18,9 @@ annotation; the helpers here declare the rest::
     class World:
         requests: tuple[Request, ...] = each(Requests)
 
-Every scalar domain has a finite range of *ordinals* (integers from ``low`` to ``high``), which is what
-the engines compute with; ``encode`` and ``decode`` go between a plain Python value and its ordinal.
+Every scalar domain has a finite range of *ordinals* (integers from ``low`` to ``high``), which is
+what the engines compute with; ``encode`` and ``decode`` go between a plain Python value and its
+ordinal.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ METADATA_KEY: Final = "rackproof"
 
 @frozen
 class Identifiers:
-    """A sort of identifiers, such as the workers: 0 to n-1 in plain Python, and ``None`` for no one.
+    """A sort of identifiers, such as the workers: 0 to n-1 in plain Python, and ``None`` for no
+    one.
 
     Identifiers of a sort are interchangeable names unless ``ordered`` says that their order means
     something (attempt 1 comes after attempt 0).

@@ -1,8 +1,8 @@
 """What must hold: plain functions from a world (and a few identifiers) to a boolean.
 
-``always`` must hold in every reachable state; ``at_rest`` in every state in which no step and no timer can
-happen any more; ``sometimes`` in at least one reachable state. Identifiers are quantified over: for
-all of them (for ``sometimes``: for one of them).
+``always`` must hold in every reachable state; ``at_rest`` in every state in which no step and no
+timer can happen any more; ``sometimes`` in at least one reachable state. Identifiers are quantified
+over: for all of them (for ``sometimes``: for one of them).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Predicate = Callable[..., bool]
 class Property:
     """A named property, with the reason why people care and the reports it would have caught.
 
-    ``premise`` says when the property is put to the test at all: a ``sometimes`` predicate over the same
-    world. Where it is never met, a pass is vacuous.
+    ``premise`` says when the property is put to the test at all: a ``sometimes`` predicate over the
+    same world. Where it is never met, a pass is vacuous.
     """
 
     name: str

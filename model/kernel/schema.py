@@ -1,8 +1,8 @@
 """The fields of a world, one by one: what a state is made of once every tuple has its length.
 
-A ``Schema`` is derived from an initial state. It lists the *slots* (scalar fields, each with its path and
-domain; a set of identifiers is one boolean slot a member) and goes between a plain state and the tuple of
-its slots' ordinals. Engines build symbolic states with the same walk.
+A ``Schema`` is derived from an initial state. It lists the *slots* (scalar fields, each with its
+path and domain; a set of identifiers is one boolean slot a member) and goes between a plain state
+and the tuple of its slots' ordinals. Engines build symbolic states with the same walk.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ Lane = tuple[Identifiers, int]
 
 @frozen
 class Slot:
-    """A scalar field of a world: where it is, what it may hold, which identifiers' lanes it lies in."""
+    """A scalar field of a world: where it is, what it may hold, which identifiers' lanes it lies
+    in.
+    """
 
     path: Path
     label: str
@@ -180,7 +182,9 @@ def _values(shape: Shape, state: Any) -> Iterator[tuple[Shape, object]]:
 def parts(
     shape: RecordShape | TupleShape, before: Any, after: Any
 ) -> Iterator[tuple[Shape, Any, Any]]:
-    """Yield the fields or elements of two states of one shape; ``ModelError`` where one does not fit."""
+    """Yield the fields or elements of two states of one shape; ``ModelError`` where one does not
+    fit.
+    """
     if isinstance(shape, RecordShape):
         if not isinstance(after, shape.cls):
             raise ModelError(f"expected a {shape.cls.__name__}, not {after!r}")
@@ -318,9 +322,7 @@ class _Walk:
             return self._scalar(Truth(), element, path, label, lanes)
         return self._record(element, path, label, lanes)
 
-    def _members(
-        self, sort: Identifiers, path: Path, label: str, lanes: tuple[Lane, ...]
-    ) -> Shape:
+    def _members(self, sort: Identifiers, path: Path, label: str, lanes: tuple[Lane, ...]) -> Shape:
         group = []
         for i in range(self._count(sort, label)):
             where = f"{label}[{self._name(sort, i)}]"
@@ -362,4 +364,6 @@ def _advice(hint: Any) -> str:
         return "a tuple field needs its sort: each(Sort)"
     if isinstance(hint, UnionType) and NoneType in typing.get_args(hint):
         return "an optional field is an identifier: identifier(Sort)"
-    return f"{hint!r} is not a domain; use an enum, bool, bounded, identifier, members, each or fixed"
+    return (
+        f"{hint!r} is not a domain; use an enum, bool, bounded, identifier, members, each or fixed"
+    )

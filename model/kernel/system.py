@@ -1,7 +1,7 @@
 """A world to check: where it starts, how it moves, what must hold; and its reference semantics.
 
-Everything here runs the plain functions on plain values. The engines of the checker are faster ways to the
-same successors, and are tested against this.
+Everything here runs the plain functions on plain values. The engines of the checker are faster ways
+to the same successors, and are tested against this.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class System:
 
     sizes: the numbers that bounds name, and the count of sorts that no tuple has one each of.
     names: what the identifiers of a sort are called in traces (``sort-0`` and so on by default).
-    interchangeable: classes of bundles that a symmetry of the world may exchange; None lets the checker
-    try every unordered sort whole. The checker verifies each before it uses it.
+    interchangeable: classes of bundles that a symmetry of the world may exchange; None lets the
+    checker try every unordered sort whole. The checker verifies each before it uses it.
     """
 
     name: str
@@ -44,12 +44,12 @@ class System:
 
     def __attrs_post_init__(self) -> None:
         """Check what can be checked without running anything."""
-        for item in (*self.transitions, *self.properties):
-            for parameter, sort in item.parameters:
+        for name, parameters in self._parameters():
+            for parameter, sort in parameters:
                 if sort not in self.schema.counts:
                     raise ModelError(
-                        f"{item.name}: {parameter} ranges over {sort}, but how many there are is not "
-                        f"known: give sizes={{{sort.name!r}: ...}}"
+                        f"{name}: {parameter} ranges over {sort}, but how many there are is "
+                        f"not known: give sizes={{{sort.name!r}: ...}}"
                     )
         repeated = [n for n, c in _counts(t.name for t in self.transitions).items() if c > 1]
         if repeated:
@@ -61,11 +61,17 @@ class System:
         schema = schema_of(self.initial, self.sizes, self.names)
         missing = {
             sort: self.sizes[sort.name]
-            for item in (*self.transitions, *self.properties)
-            for _, sort in item.parameters
+            for _, parameters in self._parameters()
+            for _, sort in parameters
             if sort not in schema.counts and sort.name in self.sizes
         }
         return attrs.evolve(schema, counts={**schema.counts, **missing})
+
+    def _parameters(self) -> Iterator[tuple[str, Sequence[tuple[str, Identifiers]]]]:
+        for transition in self.transitions:
+            yield transition.name, transition.parameters
+        for prop in self.properties:
+            yield prop.name, prop.parameters
 
     def label(self, sort: Identifiers, index: int) -> str:
         """What an identifier is called."""
@@ -135,7 +141,9 @@ def at_rest(system: System, state: Any) -> bool:
 
 
 def holds(system: System, prop: Property, state: Any) -> bool:
-    """Whether the predicate is true of a state, for all (``sometimes``: for one) of its identifiers."""
+    """Whether the predicate is true of a state, for all (``sometimes``: for one) of its
+    identifiers.
+    """
     verdicts = (prop.function(state, *ids) for ids in system.choices(prop.parameters))
     return any(verdicts) if prop.scope is Scope.SOMETIMES else all(verdicts)
 

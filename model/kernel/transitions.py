@@ -88,7 +88,7 @@ class Transition(Generic[P, S]):
     @property
     def where(self) -> str:
         """File and line of the function."""
-        code = self.function.__code__  # type: ignore[attr-defined]
+        code = self.function.__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S:
@@ -105,7 +105,8 @@ def transition(
 ) -> Callable[[Callable[P, S]], Transition[P, S]]:
     """Declare a transition: its kind, and the sort of each identifier it takes.
 
-    Steps and timers are weakly fair unless told otherwise; faults, clients and the environment owe nothing.
+    Steps and timers are weakly fair unless told otherwise; faults, clients and the environment owe
+    nothing.
     """
     if not isinstance(kind, Kind):
         raise ModelError(f"@transition needs a kind (step, timer, fault, ...), not {kind!r}")
@@ -133,4 +134,6 @@ def check_parameters(function: Callable[..., Any], parameters: dict[str, Identif
         )
     for _, placeholder, _, _ in string.Formatter().parse(function.__doc__ or ""):
         if placeholder is not None and placeholder not in parameters:
-            raise ModelError(f"{where}: its docstring says {{{placeholder}}}, which it does not take")
+            raise ModelError(
+                f"{where}: its docstring says {{{placeholder}}}, which it does not take"
+            )

@@ -1,0 +1,152 @@
+"""A run of the plain functions: what a counterexample is, whatever engine found it.
+
+An engine finds a path over packed, possibly canonical states. Here it is walked again with the
+plain functions, under the real names, and the property is asked of the plain state it ends in.
+Nothing is shown that did not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from rackproof.model.kernel import Firing, Kind, Property, Scope, System, holds, successors
+from rackproof.model.kernel.schema import ScalarShape, SetShape, Slot
+
+
+class EngineError(AssertionError):
+    """An engine and the plain functions disagree: a fault of ours, never of the model."""
+
+
+@frozen
+class Change:
+    """A field that a step changed, as plain values."""
+
+    label: str
+    before: object
+    after: object
+
+
+@frozen
+class Step:
+    """A firing and the states around it."""
+
+    system: System
+    firing: Firing
+    before: Any
+    after: Any
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The fields that differ, in slot order."""
+        schema = self.system.schema
+        pairs = zip(schema.values(self.before), schema.values(self.after), strict=True)
+        return tuple(
+            Change(_label(self.system, shape), old, new)
+            for (shape, old), (_, new) in pairs
+            if old != new
+        )
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether this step is a fault."""
+        return self.firing.transition.kind is Kind.FAULT
+
+    @property
+    def words(self) -> str:
+        """The step in words, with names."""
+        return self.firing.words(self.system)
+
+
+def _label(system: System, shape: object) -> str:
+    slots: tuple[Slot, ...] = system.schema.slots
+    if isinstance(shape, ScalarShape):
+        return slots[shape.slot].label
+    if isinstance(shape, SetShape) and shape.slots:
+        return slots[shape.slots[0]].label.rsplit("[", 1)[0]
+    return "a constant"
+
+
+@frozen
+class Trace:
+    """A run from the initial state."""
+
+    system: System
+    steps: tuple[Step, ...]
+
+    @property
+    def final(self) -> Any:
+        """The state the run ends in."""
+        return self.steps[-1].after if self.steps else self.system.initial
+
+    @property
+    def faults(self) -> int:
+        """How many of its steps are faults."""
+        return sum(step.is_fault for step in self.steps)
+
+    def violates(self, prop: Property) -> bool:
+        """Whether the plain predicate fails in the final state (for ``at rest``: and nothing more
+        happens).
+        """
+        if prop.scope is Scope.AT_REST and not self.rests:
+            return False
+        return prop.scope is not Scope.SOMETIMES and not holds(self.system, prop, self.final)
+
+    def culprits(self, prop: Property) -> list[dict[str, str]]:
+        """The identifiers, by name, for which the predicate fails in the final state."""
+        system = self.system
+        return [
+            {
+                name: system.label(sort, index)
+                for (name, sort), index in zip(prop.parameters, arguments, strict=True)
+            }
+            for arguments in system.choices(prop.parameters)
+            if not prop.function(self.final, *arguments)
+        ]
+
+    @property
+    def rests(self) -> bool:
+        """Whether no step and no timer is possible in the final state."""
+        return not any(f.is_progress for f, _ in successors(self.system, self.final))
+
+
+def run(system: System, firings: Sequence[Firing]) -> Trace:
+    """Fire one transition after another; ``EngineError`` where one is not enabled."""
+    state, steps = system.initial, []
+    for firing in firings:
+        after = firing.apply(system, state)
+        if after is None:
+            raise EngineError(
+                f"{firing.transition.name} {firing.named(system)} is not enabled here"
+            )
+        steps.append(Step(system, firing, state, after))
+        state = after
+    return Trace(system, tuple(steps))
+
+
+def walk(
+    system: System, path: Sequence[Hashable], key: Callable[[tuple[int, ...]], Hashable]
+) -> Trace:
+    """Walk a path of canonical states with the plain functions.
+
+    path: the key of each state, the initial one first. key: from a plain state's ordinals to the
+    key of its canonical form. The first firing (in the system's order) that leads on is taken, so
+    that the same path gives the same trace.
+    """
+    schema = system.schema
+    if key(schema.flatten(system.initial)) != path[0]:
+        raise EngineError("the path does not begin at the initial state")
+    state, steps = system.initial, []
+    for number, target in enumerate(path[1:], 1):
+        for firing, after in successors(system, state):
+            if key(schema.flatten(after)) == target:
+                steps.append(Step(system, firing, state, after))
+                state = after
+                break
+        else:
+            raise EngineError(
+                f"step {number} of the path is none of the plain functions' successors"
+            )
+    return Trace(system, tuple(steps))
