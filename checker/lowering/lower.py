@@ -161,6 +161,8 @@ class _Lowering:
                 return run()
             except LoweringError:
                 raise
+            except RecursionError as error:
+                raise LoweringError(f"{place_of(error)}: a loop or a call without end") from error
             except Exception as error:
                 return self.trees.leaf(_raised(error))
 

@@ -22,6 +22,7 @@ from rackproof.checker.lowering.relation import Disabled, Raises, Test, Tree, Up
 from rackproof.model.kernel import ModelError
 
 MOST_FORKS: Final = 2_000
+MOST_QUESTIONS: Final = 100_000
 MOST_PATHS: Final = 50_000
 _OURS: Final = (
     str(Path(__file__).parent),
@@ -68,18 +69,22 @@ class Run:
         """Start a run that repeats ``choices``, from these sets of values."""
         self.facts = Facts(self.arena, masks, self._lows, consulted)
         self._given = choices
+        self.questions = 0
         self.forks: list[tuple[Node, bool]] = []
 
     def decide(self, node: Node) -> bool:
         """Answer Python's question for the truth of a node, forking where it is open."""
         if self.arena.op(node) is Op.NOT:
             return not self.decide(self.arena.operands(node)[0])
+        self.questions += 1
+        if self.questions > MOST_QUESTIONS:
+            raise LoweringError(f"{here()}: a loop that asks more than {MOST_QUESTIONS} questions")
         known = self.facts.truth(node)
         if known is not None:
             return known
         at = len(self.forks)
         if at == MOST_FORKS:
-            raise LoweringError(f"{here()}: a loop that asks more than {MOST_FORKS} questions")
+            raise LoweringError(f"{here()}: a path that takes more than {MOST_FORKS} decisions")
         choice = self._given[at] if at < len(self._given) else True
         self.forks.append((node, choice))
         self.facts.assume(node, choice)
