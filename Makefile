@@ -9,6 +9,8 @@ MAKEFLAGS += --no-builtin-rules
 RUN := .venv/bin/python -Im
 PIP := $(RUN) pip --disable-pip-version-check --quiet
 
+TOO_OLD := rackproof needs Python 3.11 or later: make PYTHON=python3.11, or whichever is there
+
 # A .venv that was cut short, or made by another Python, is made again.
 USABLE = [ -e .venv/pyvenv.cfg ] && $(PIP) --version &>/dev/null && \
 	[ "$$(.venv/bin/python --version)" = "$$($(PYTHON) --version)" ]
@@ -17,7 +19,7 @@ USABLE = [ -e .venv/pyvenv.cfg ] && $(PIP) --version &>/dev/null && \
 # comes or goes needs a new tree, hence a stamp named after the list of files (and after this folder
 # and the Python, either of which makes a .venv stale).
 FILES := find model invariants scenarios checker -name '*.py' -o -name '*.yaml' -o -name '*.j2' -o -name py.typed
-STAMP := .venv/installed-$(shell { $(FILES) | LC_ALL=C sort; pwd; $(PYTHON) --version; } | cksum | cut -d ' ' -f 1)
+STAMP := .venv/installed-$(shell { $(FILES) | LC_ALL=C sort; pwd; $(PYTHON) --version 2>&1 || true; } | cksum | cut -d ' ' -f 1)
 
 .PHONY: verify
 verify: env ## check every bundled bug and drill
@@ -39,8 +41,9 @@ format: env ## rewrite the sources in the common style
 env: $(STAMP) ## make or refresh .venv
 
 $(STAMP): pyproject.toml setup.py
-	@echo 'Installing rackproof and its tools into .venv'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(TOO_OLD)")'
 	@$(USABLE) || $(PYTHON) -m venv --clear .venv
+	@echo 'Installing rackproof and its tools into .venv'
 	@$(PIP) install 'setuptools>=77'
 	@$(PIP) install --no-build-isolation --config-settings editable_mode=strict --editable '.[dev]'
 	@rm -f .venv/installed-*

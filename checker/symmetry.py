@@ -30,8 +30,13 @@ from rackproof.model.kernel.schema import Lane, Path
 Class = tuple[Bundle, ...]
 Permutation = Mapping[Lane, Lane]
 
-MOST_VALUES: Final = 4_096
-"""Atoms with more combinations of values than this are not expanded; the class is then not used."""
+MOST_VALUES: Final = 256
+"""Comparisons with more combinations of values than this are not expanded."""
+
+MOST_DIAGRAMS: Final = 100_000
+"""A comparison of trees that needs more is given up, and the class not used."""
+
+_OPAQUE: Final = 1 << 32
 
 
 class NotShown(Exception):
@@ -237,6 +242,8 @@ class _Renaming:
             return self.arena.var(self.slot(operands[0]))
         if op is Op.EQ and (sort := self._identifiers(operands)) is not None:
             return self.arena.eq(*(self._value(sort, operand) for operand in operands))
+        if op is Op.ADD:
+            return self.arena.total(self.node(term) for term in self.arena.terms(node))
         return self.arena.apply(op, tuple(self.node(operand) for operand in operands))
 
     def _identifiers(self, operands: tuple[Node, ...]) -> Identifiers | None:
@@ -292,12 +299,19 @@ class _Diagrams:
     def __init__(self, relation: Relation) -> None:
         self.arena: Arena = relation.arena
         self.ranges = {v.slot: (v.low, v.high) for v in relation.variables}
+        self.rank = self._ranked(relation)
         self._index: dict[object, Diagram] = {}
         self._parts: list[tuple[int, tuple[Diagram, ...]] | Leaf] = []
         self._built: dict[int, tuple[Tree, Diagram]] = {}
         self._atoms: dict[Node, Diagram] = {}
         self._chosen: dict[tuple[Diagram, Diagram, Diagram], Diagram] = {}
         self.true, self.false = self._leaf((True,)), self._leaf((False,))
+
+    def _ranked(self, relation: Relation) -> dict[int, int]:
+        """The order of the variables: those that select a lane come before the lanes."""
+        slots = relation.system.schema.slots
+        order = sorted(self.ranges, key=lambda s: (not isinstance(slots[s].domain, Identifier), s))
+        return {slot: rank for rank, slot in enumerate(order)}
 
     def same(self, one: Tree, other: Tree) -> bool:
         """Whether two trees do the same in every state."""
@@ -336,12 +350,20 @@ class _Diagrams:
             return self._choose(self._atom(operands[0]), self._atom(operands[1]), self.false)
         if op is Op.OR:
             return self._choose(self._atom(operands[0]), self.true, self._atom(operands[1]))
-        return self._expanded(node, sorted(self.arena.slots(node)), {})
+        slots = sorted(self.arena.slots(node), key=self.rank.__getitem__)
+        if self._combinations(slots) > MOST_VALUES:
+            return self._opaque(node)
+        return self._expanded(node, slots, {})
+
+    def _opaque(self, node: Node) -> Diagram:
+        """A comparison of too many values, taken as a variable: equal ones are still seen as equal."""
+        slot = _OPAQUE + node
+        self.ranges[slot] = (0, 1)
+        self.rank[slot] = slot
+        return self._decision(slot, (self.false, self.true))
 
     def _expanded(self, node: Node, slots: list[int], values: dict[int, int]) -> Diagram:
         """Try every value of the slots that a comparison speaks of."""
-        if not values and self._combinations(slots) > MOST_VALUES:
-            raise NotShown
         if not slots:
             return self.true if self.arena.evaluate(node, values.__getitem__) else self.false
         low, high = self.ranges[slots[0]]
@@ -366,7 +388,7 @@ class _Diagrams:
         key = (condition, yes, no)
         known = self._chosen.get(key)
         if known is None:
-            slot = min(self._slot(diagram) for diagram in key)
+            slot = min((self._slot(diagram) for diagram in key), key=self._place)
             low, high = self.ranges[slot]
             ways = (
                 self._choose(*(self._way(diagram, slot, i) for diagram in key))
@@ -376,8 +398,12 @@ class _Diagrams:
         return known
 
     def _slot(self, diagram: Diagram) -> int:
+        """The variable that a diagram decides on, -1 for a leaf."""
         part = self._parts[diagram]
-        return part[0] if isinstance(part[0], int) and not isinstance(part[0], bool) else 1 << 60
+        return part[0] if isinstance(part[0], int) and not isinstance(part[0], bool) else -1
+
+    def _place(self, slot: int) -> int:
+        return self.rank.get(slot, len(self.rank))
 
     def _way(self, diagram: Diagram, slot: int, value: int) -> Diagram:
         if self._slot(diagram) != slot:
@@ -396,6 +422,8 @@ class _Diagrams:
     def _intern(self, part: Leaf) -> Diagram:
         known = self._index.get(part)
         if known is None:
+            if len(self._parts) >= MOST_DIAGRAMS:
+                raise NotShown
             known = self._index[part] = len(self._parts)
             self._parts.append(part)
         return known

@@ -6,7 +6,7 @@ slots. Every value is an integer; a truth value is 0 or 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
 Node = int
@@ -76,6 +76,21 @@ class Arena:
         if self._values[b] == 0:
             return a
         return self._arithmetic(Op.ADD, a, b, lambda x, y: x + y)
+
+    def total(self, nodes: Iterable[Node]) -> Node:
+        """The sum of several, the same node in whatever order they are given."""
+        result = self.const(0)
+        for node in sorted(nodes):
+            result = self.add(result, node)
+        return result
+
+    def terms(self, node: Node) -> Iterator[Node]:
+        """What a sum adds up; any other node is its own only term."""
+        if self.op(node) is Op.ADD:
+            for operand in self.operands(node):
+                yield from self.terms(operand)
+        else:
+            yield node
 
     def sub(self, a: Node, b: Node) -> Node:
         """The difference."""

@@ -407,7 +407,7 @@ class Members:
         return (i for i, node in enumerate(self.nodes) if self._truth(node))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return self.run.choose(self.run.arena.total(self.nodes))
 
     def __bool__(self) -> bool:
         result = self.run.arena.const(0)

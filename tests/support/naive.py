@@ -1,4 +1,4 @@
-"""The slowest engine there is: breadth first over the plain functions, and orbits by brute force."""
+"""The slowest engine there is: breadth first over plain functions, and orbits by brute force."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rackproof.checker.lowering.relation import Relation
 from rackproof.checker.symmetry import Class
 from rackproof.model.kernel import System, successors
 from rackproof.model.kernel.domains import Identifier
-from rackproof.model.kernel.schema import Lane
+from rackproof.model.kernel.schema import Lane, Slot
 
 
 def reachable(system: System, most: int = 1_000_000) -> list[Any]:
@@ -63,11 +63,15 @@ def permuted(
             permutation.get(lane := next(lanes), lane)[1] if isinstance(part, int) else part
             for part in slot.path
         )
-        if isinstance(slot.domain, Identifier) and value >= 0:
-            lane = (slot.domain.sort, value)
-            value = permutation.get(lane, lane)[1]
-        moved[places[path]] = value
+        moved[places[path]] = _value(slot, value, permutation)
     return tuple(moved)
+
+
+def _value(slot: Slot, value: int, permutation: dict[Lane, Lane]) -> int:
+    if not isinstance(slot.domain, Identifier) or value < 0:
+        return value
+    lane = (slot.domain.sort, value)
+    return permutation.get(lane, lane)[1]
 
 
 def orbits(relation: Relation, classes: tuple[Class, ...], states: list[Any]) -> int:

@@ -1,7 +1,7 @@
 """Small worlds with known state counts, each there for a kind of field or of Python.
 
-``WORLDS`` maps a name to (system, reachable states, states up to symmetry). The counts are asserted by
-the tests, from a naive breadth-first search over the plain functions and from every engine.
+``WORLDS`` maps a name to (system, reachable states, states up to symmetry). The counts are asserted
+by the tests, from a naive breadth-first search over the plain functions and from every engine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Attempts = Identifiers("attempt", ordered=True)
 def _lease() -> System:
     path = Path(__file__).parents[2] / "docs" / "examples" / "lease.py"
     spec = importlib.util.spec_from_file_location("lease", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     world: System = module.world
@@ -118,7 +119,7 @@ class Health(Enum):
 
     @property
     def answers(self) -> bool:
-        return self in (Health.UP,)
+        return self == Health.UP
 
 
 class Phase(Enum):
