@@ -37,6 +37,7 @@ MOST_DIAGRAMS: Final = 100_000
 """A comparison of trees that needs more is given up, and the class not used."""
 
 _OPAQUE: Final = 1 << 32
+_LEAF: Final = 1 << 64
 
 
 class NotShown(Exception):
@@ -356,7 +357,7 @@ class _Diagrams:
         return self._expanded(node, slots, {})
 
     def _opaque(self, node: Node) -> Diagram:
-        """A comparison of too many values, taken as a variable: equal ones are still seen as equal."""
+        """A comparison of too many values, as a variable of its own: equal ones are still equal."""
         slot = _OPAQUE + node
         self.ranges[slot] = (0, 1)
         self.rank[slot] = slot
@@ -403,7 +404,7 @@ class _Diagrams:
         return part[0] if isinstance(part[0], int) and not isinstance(part[0], bool) else -1
 
     def _place(self, slot: int) -> int:
-        return self.rank.get(slot, len(self.rank))
+        return self.rank.get(slot, _LEAF)
 
     def _way(self, diagram: Diagram, slot: int, value: int) -> Diagram:
         if self._slot(diagram) != slot:
