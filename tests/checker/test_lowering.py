@@ -8,6 +8,7 @@ from typing import Any
 import naive
 import pytest
 import worlds
+from random_worlds import random_world
 
 from rackproof.checker.lowering import LoweringError, lower
 from rackproof.checker.lowering.relation import Raises, Relation, Test, Tree, Update, Verdict
@@ -55,9 +56,17 @@ def moves(relation: Relation, ordinals: tuple[int, ...]) -> dict[tuple[str, Any]
 
 @pytest.mark.parametrize("name", worlds.WORLDS)
 def test_trees_and_plain_functions_agree_on_every_reachable_state(name: str) -> None:
-    system = worlds.WORLDS[name][0]()
+    agree(worlds.WORLDS[name][0]())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_trees_and_plain_functions_agree_on_random_worlds(seed: int) -> None:
+    agree(random_world(seed), most=150)
+
+
+def agree(system: System, most: int = 1_000_000) -> None:
     relation = lower(system)
-    for state in naive.reachable(system):
+    for state in naive.reachable(system, most):
         ordinals = system.schema.flatten(state)
         before = naive.projected(relation, ordinals)
         plain = {

@@ -1,0 +1,643 @@
+"""The command line as people meet it: output, exit status, and what happens when things go wrong."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rackproof.checker import cli, engines, verify
+from rackproof.checker.cli import run
+
+ROOT = Path(__file__).parents[2]
+LEASE = ROOT / "docs" / "examples" / "lease.py"
+PROGRAM = Path(sys.executable).parent / "rackproof"
+WORLDS = (ROOT / "tests" / "support" / "worlds.py").read_text(encoding="utf-8")
+SLOW = """
+from worlds import *
+world = pool(3, 3, 3)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with worlds of one's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    (tmp_path / "worlds.py").write_text(WORLDS, encoding="utf-8")
+    (tmp_path / "own.py").write_text(
+        "from worlds import *\n"
+        "lost = pool(2, 1, 1)\n"
+        "safe = stream(2, replays=True)\n"
+        "calm = pool(2, 1, 0)\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def scenario(path: str, world: str = "lost", more: str = "") -> str:
+    text = f"rackproof: 1\nname: A pool\nworld: own.py:{world}\n{more}\n"
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    depth = "../" * (len(Path(path).parts) - 1)
+    Path(path).write_text(text.replace("own.py", f"{depth}own.py"), encoding="utf-8")
+    return path
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+# Verdicts and exit statuses
+
+
+def test_a_violation_is_shown_step_by_step_and_ends_with_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["verify", str(LEASE) + ":world"]) == 1
+    text = re.sub(r"\d+\.\d\d s", "0.01 s", capsys.readouterr().out)
+    assert lines(text.replace(str(LEASE), "lease.py")) == [
+        "lease: no-overwrite-in-flight is violated: 1 fault, 3 steps",
+        "  A block is not handed on while somebody reads it.",
+        "  1. reader-0 starts to read the block.",
+        "      reading: [] -> [reader-0]",
+        "      last: none -> reader-0",
+        "  2. A read takes longer than the lease: the block is freed under its reader. "
+        "(fault 1 of 1)",
+        "      block: held -> freed",
+        "  3. The producer writes another request's KV into the block.",
+        "      block: freed -> reused",
+        "  After step 3 it does not hold for reader = reader-0.",
+        "  1 fault suffices; without any, no run violates it.",
+        "  To see it again: rackproof verify lease.py:world",
+        "        scenario        property                as reported                 states    time",
+        "FAILED  lease.py:world  no-overwrite-in-flight  violated: 1 fault, 3 steps      29  0.01 s",
+        "lease.py:world: no-overwrite-in-flight: violated: 1 fault, 3 steps",
+        "0 of 1 target as expected",
+    ]
+
+
+def test_what_is_expected_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:safe"]) == 0
+    assert lines(capsys.readouterr().out)[-1] == "all as expected: 1 target"
+
+
+@pytest.mark.parametrize(
+    ("expect", "status", "complaint"),
+    [
+        ("{answered: violated}", 0, None),
+        ("{answered: {violated: {steps: 2, faults: 1}}}", 0, None),
+        ("{fails-last: holds}", 0, None),
+        (
+            "{answered: {violated: {steps: 3}}}",
+            1,
+            "answered: expected a shortest run of 3 steps, not 2",
+        ),
+        (
+            "{answered: holds}",
+            1,
+            "answered: expected holds, but it is violated: 1 fault, 2 steps",
+        ),
+        ("{fails-last: violated}", 1, "fails-last: expected violated, but it is holds"),
+        (
+            "{fails-last: proved}",
+            3,
+            "fails-last: expected proved, but it is holds "
+            "(a search sees one scope, and proves nothing beyond it)",
+        ),
+    ],
+)
+def test_expectations(
+    capsys: pytest.CaptureFixture[str], expect: str, status: int, complaint: str | None
+) -> None:
+    path = scenario("s.yaml", more=f"expect: {expect}")
+    assert run(["verify", path]) == status
+    last = lines(capsys.readouterr().out)
+    if complaint is None:
+        assert last[-1] == "all as expected: 1 target"
+    else:
+        assert last[-2:] == [f"s.yaml: {complaint}", "0 of 1 target as expected"]
+
+
+def test_a_vacuous_pass_is_told_and_fails_only_where_it_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["verify", "own.py:calm", "-v"]) == 0
+    assert re.search(r"fails-last +vacuous", capsys.readouterr().out)
+    path = scenario("s.yaml", "calm", "expect: {fails-last: holds}")
+    assert run(["verify", path]) == 1
+    assert (
+        "fails-last: expected holds, but it is vacuous (this never happens: a request failed)"
+        in capsys.readouterr().out
+    )
+
+
+def test_a_target_of_which_nothing_was_tested_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("none.py").write_text(
+        "from worlds import *\n"
+        "calm = pool(2, 1, 0)\n"
+        "world = System('idle', calm.initial, calm.transitions, (fails_last,))\n",
+        encoding="utf-8",
+    )
+    assert run(["verify", "none.py:world"]) == 1
+    assert "none.py:world: no property was put to the test" in capsys.readouterr().out
+
+
+def test_a_fix_is_a_second_run_with_expectations_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = "expect: {answered: violated}\nfix: {world: own.py:calm}"
+    assert run(["verify", scenario("s.yaml", more=more)]) == 0
+    row = next(line for line in lines(capsys.readouterr().out) if line.startswith("ok"))
+    assert re.search(r"s +answered +violated: 1 fault, 2 steps +holds", row)
+
+    more = "expect: {answered: violated}\nfix: {world: own.py:lost}"
+    assert run(["verify", scenario("t.yaml", more=more)]) == 1
+    assert (
+        "t.yaml: with the fix, answered: expected holds, but it is violated: 1 fault, 2 steps"
+        in capsys.readouterr().out
+    )
+
+
+def test_out_of_time_is_inconclusive_and_ends_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("slow.py").write_text(SLOW, encoding="utf-8")
+    more = "expect: {fails-last: holds}"
+    path = scenario("s.yaml", more=more)
+    Path(path).write_text(Path(path).read_text().replace("own.py:lost", "slow.py:world"))
+    assert run(["verify", path, "--time-limit", "1ns"]) == 3
+    out = capsys.readouterr().out
+    assert "s.yaml: fails-last: expected holds, but it is inconclusive (out of time)" in out
+
+
+def test_one_bad_target_does_not_keep_the_others_from_being_verified(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["verify", "own.py:safe", "gone.yaml", "own.py:lost"]) == 2
+    out = lines(capsys.readouterr().out)
+    assert "gone.yaml: there is no such file" in out
+    assert any(line.startswith("ok") for line in out)
+    assert any(line.startswith("FAILED") for line in out)
+    assert out[-1] == "1 of 3 targets as expected"
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("gone.yaml", "gone.yaml: there is no such file"),
+        ("own.py", "own.py: say which world in it, such as own.py:world"),
+        ("gone.py:world", "gone.py: there is no such file"),
+        ("own.py:gone", "own.py: there is no 'gone' in it (its systems: calm, lost, safe)"),
+        ("own.py:pool", "own.py: pool(workers, requests, crashes) takes arguments"),
+        ("bare", "bare: there is no scenario in this folder"),
+        ("stack:nonesuch", "there is no stack 'nonesuch'"),
+        ("/dev/null", "/dev/null: is not a regular file"),
+    ],
+)
+def test_targets_that_are_none(
+    capsys: pytest.CaptureFixture[str], target: str, message: str
+) -> None:
+    Path("bare").mkdir()
+    assert run(["verify", target]) == 2
+    out = capsys.readouterr().out
+    assert message in out
+    assert "Traceback" not in out
+
+
+def test_folders_are_searched_in_order_and_what_is_no_scenario_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("f/b.yaml", "f/a.yml", "f/deep/c.yaml", "f/.hidden/d.yaml"):
+        scenario(name, "safe")
+    Path("f/ci.yaml").write_text("on: push\njobs: {}\n", encoding="utf-8")
+    Path("f/typo.yaml").write_text("rackprof: 1\nexpect: {}\nscope: {}\n", encoding="utf-8")
+    assert run(["verify", "f", "-v"]) == 2
+    out = lines(capsys.readouterr().out)
+    rows = [line.split()[1] for line in out if line.startswith(("ok", "error")) and "yaml:" not in line]
+    assert list(dict.fromkeys(rows)) == ["a", "b", "typo", "c"]
+    assert "no scenarios: f/ci.yaml" in out
+    assert "f/typo.yaml:1: rackprof: there is no such key; did you mean rackproof?" in out
+
+
+def test_what_is_named_twice_is_verified_once(capsys: pytest.CaptureFixture[str]) -> None:
+    path = scenario("f/a.yaml", "safe")
+    assert run(["verify", "f", path]) == 0
+    assert lines(capsys.readouterr().out)[-1] == "all as expected: 1 target"
+
+
+# Mistakes in a user's own file
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("def world(:\n", "mine.py:1: invalid syntax"),
+        ("x = 1\nworld = x.y\n", "mine.py:2: AttributeError: 'int' object has no attribute 'y'"),
+        ("import nonesuch\n", "mine.py:1: ModuleNotFoundError: No module named 'nonesuch'"),
+        ("def world():\n    raise KeyError('a')\n", "mine.py:2: KeyError: 'a'"),
+        ("def world():\n    return 3\n", "mine.py: world is a int, not a System"),
+        (
+            "from worlds import *\n"
+            "@transition(step, worker=Workers)\n"
+            "def odd(world, worker):\n"
+            '    """Odd."""\n'
+            "    return world.nonesuch\n"
+            "world = System('w', pool(2, 1, 1).initial, (odd,), (answered,))\n",
+            "mine.py:5: ",
+        ),
+        (
+            "from worlds import *\n"
+            "@transition(step)\n"
+            "def up(world):\n"
+            '    """Up."""\n'
+            "    return evolve(world, high=world.high + 1)\n"
+            "world = System('w', Counters(), (up,), (ordered,), sizes={'top': 3})\n",
+            "mine.py",
+        ),
+    ],
+)
+def test_errors_in_the_users_file_are_told_as_theirs(
+    capsys: pytest.CaptureFixture[str], body: str, message: str
+) -> None:
+    Path("mine.py").write_text(body, encoding="utf-8")
+    assert run(["verify", "mine.py:world"]) == 2
+    out = capsys.readouterr().out
+    assert message in out
+    assert "Traceback" not in out
+
+
+def test_what_a_users_file_prints_stays_out_of_the_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("loud.py").write_text("print('hello')\nfrom own import safe\n", encoding="utf-8")
+    assert run(["verify", "loud.py:safe", "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert "hello" in captured.err
+    json.loads(captured.out)
+
+
+# Faults of ours, interrupts, pipes
+
+
+def test_a_fault_of_ours_ends_with_70_and_the_other_targets_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the wheels came off")
+
+    monkeypatch.setattr(verify, "explore", broken)
+    assert run(["verify", "own.py:safe", "gone.yaml"]) == 70
+    out = capsys.readouterr().out
+    assert "a fault of rackproof itself: RuntimeError: the wheels came off" in out
+    assert "Traceback (most recent call last)" in out
+    assert "please report it" in out.lower()
+    assert "gone.yaml: there is no such file" in out
+
+
+def test_a_fault_outside_every_target_ends_with_70_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(engines, "Options", broken)
+    assert run(["verify", "own.py:safe"]) == 70
+    err = capsys.readouterr().err
+    assert "RuntimeError: no such luck" in err
+    assert cli.APOLOGY in err
+
+
+def test_an_interrupt_ends_with_130_and_tells_what_was_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explore, calls = verify.explore, []
+
+    def interrupted(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return explore(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verify, "explore", interrupted)
+    assert run(["verify", "own.py:safe", "own.py:calm", "own.py:lost"]) == 130
+    captured = capsys.readouterr()
+    assert "own.py:safe" in captured.out
+    assert captured.err == "interrupted: 1 of 3 targets were done\n"
+
+
+def command(*arguments: str, **more: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(PROGRAM), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,  # type: ignore[call-overload]
+    )
+
+
+def test_ctrl_c_in_the_middle_of_a_search() -> None:
+    Path("slow.py").write_text(
+        "from worlds import *\nimport time\n"
+        "def world():\n    print('now')\n    time.sleep(60)\n",
+        encoding="utf-8",
+    )
+    process = command("verify", "own.py:safe", "slow.py:world")
+    assert process.stderr is not None
+    while "now" not in process.stderr.readline():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "own.py:safe" in out
+    assert "interrupted: 1 of 2 targets were done" in err
+    assert "Traceback" not in err
+
+
+def test_a_closed_pipe_is_no_reason_to_complain() -> None:
+    line = f"{shlex.quote(str(PROGRAM))} verify own.py:lost -v | true"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+# Files for machines
+
+
+def test_json_has_one_object_a_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:lost", "gone.yaml", "--json", "-"]) == 2
+    captured = capsys.readouterr()
+    lost, gone = json.loads(captured.out)
+    assert "as expected" in captured.err
+    assert (lost["scenario"], lost["world"], lost["status"]) == ("pool-2-1-1", "own.py:lost", 1)
+    answered, fails_last = lost["properties"]
+    assert (answered["name"], answered["verdict"], answered["engine"]) == (
+        "answered",
+        "violated",
+        "search",
+    )
+    assert answered["states"] > 0
+    assert fails_last["verdict"] == "holds"
+    assert "counterexample" not in fails_last
+    example = answered["counterexample"]
+    assert (example["faults"], example["without_faults"]) == (1, False)
+    assert example["for"] == [{"request": "request-0"}]
+    assert [step["transition"] for step in example["steps"]] == ["dispatch", "hang"]
+    first = example["steps"][0]
+    assert first["kind"] == "step"
+    assert first["explanation"] == "request-0 goes to worker-0."
+    assert first["arguments"] == {"request": "request-0", "worker": "worker-0"}
+    assert "requests[request-0].phase: queued -> running" in first["changes"]
+    assert gone == {
+        "scenario": "gone.yaml",
+        "target": "gone.yaml",
+        "status": 2,
+        "seconds": gone["seconds"],
+        "complaints": ["gone.yaml: there is no such file"],
+    }
+
+
+def test_json_goes_to_a_file_and_the_table_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:safe", "--json", "out.json"]) == 0
+    assert "all as expected" in capsys.readouterr().out
+    assert len(json.loads(Path("out.json").read_text(encoding="utf-8"))) == 1
+
+
+def test_junit_never_skips(capsys: pytest.CaptureFixture[str]) -> None:
+    scenario("vacuous.yaml", "calm")
+    scenario("broken.yaml", "lost", "expect: 3")
+    arguments = ["own.py:lost", "own.py:safe", "vacuous.yaml", "broken.yaml"]
+    assert run(["verify", *arguments, "--junit", "-"]) == 2
+    root = ET.fromstring(capsys.readouterr().out)
+    found = {
+        suite.get("name"): (suite.get("tests"), suite.get("failures"), suite.get("errors"))
+        for suite in root
+    }
+    assert found == {
+        "own.py:lost": ("2", "1", "0"),
+        "own.py:safe": ("1", "0", "0"),
+        "vacuous.yaml": ("2", "1", "0"),
+        "broken.yaml": ("1", "0", "1"),
+    }
+    assert not list(root.iter("skipped"))
+    failure = next(root.iter("failure"))
+    assert failure.get("message") == "violated: 1 fault, 2 steps"
+    assert "request-0 goes to worker-0." in (failure.text or "")
+
+
+def test_junit_tells_what_is_inconclusive_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:safe", "--junit", "-", "--time-limit", "1ns"]) == 3
+    (error,) = ET.fromstring(capsys.readouterr().out).iter("error")
+    assert error.get("message") == "inconclusive: out of time"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--json", "-", "--junit", "-"], "--json and --junit cannot both go to stdout"),
+        (["--json", "no/such/x.json"], "--json no/such/x.json: there is no such folder"),
+        (["--junit", "no/x.xml"], "--junit no/x.xml: there is no such folder"),
+        (["--save", "own.py"], "--save own.py: is a file, not a folder"),
+        (["--workers", "0"], "0 is not in the range"),
+        (["--memory", "lots"], "'lots' is not a size; write for example 512MiB or 4GB"),
+        (["--memory", "0GB"], "'0GB' is no memory at all"),
+        (["--time-limit", "5"], "'5' is not a duration; it needs a unit; write for example 30s"),
+        (["--time-limit", "-1s"], "'-1s' is not a duration"),
+        (["--engine", "magic"], "'magic' is not one of 'auto', 'search'"),
+        (["--nonesuch"], "No such option"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(["verify", "own.py:safe", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+
+
+# Saving and replaying
+
+
+def test_a_saved_counterexample_replays_to_the_same_violation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["verify", "own.py:lost", "--save", "out/deep"]) == 1
+    (path,) = Path("out/deep").iterdir()
+    assert f"rackproof replay {path}" in capsys.readouterr().out
+    assert path.read_text(encoding="utf-8") == (
+        """\
+rackproof: 1
+name: 'pool-2-1-1: answered is violated'
+world: ../../own.py:lost
+expect: {answered: {violated: {steps: 2, faults: 1}}}
+steps:
+- dispatch: {request: request-0, worker: worker-0}
+- hang: {worker: worker-0}
+then:
+  requests[request-0].phase: running
+  requests[request-0].worker: worker-0
+  requests[request-0].tried:
+  - worker-0
+  workers[worker-0].health: hung
+  crashes_left: 0
+  answered: violated
+"""
+    )
+    assert run(["replay", str(path)]) == 0
+    assert run(["verify", str(path)]) == 0
+
+
+STEPS = """\
+steps:
+- dispatch: {request: request-0, worker: worker-1}
+- hang: {worker: worker-1}
+then: {request-0: running, answered: violated}
+"""
+
+
+def test_replay_shows_each_step_and_what_it_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", scenario("s.yaml", more=STEPS)]) == 0
+    assert lines(capsys.readouterr().out) == [
+        "A pool",
+        "  1. request-0 goes to worker-1.",
+        "      requests[request-0].phase: queued -> running",
+        "      requests[request-0].worker: none -> worker-1",
+        "      requests[request-0].tried: [] -> [worker-1]",
+        "  2. worker-1 freezes. (fault 1 of 1)",
+        "      workers[worker-1].health: up -> hung",
+        "  requests[request-0].phase: running",
+        "  answered: violated",
+        "as written: 2 of 2 steps",
+    ]
+
+
+def test_a_step_that_is_not_possible_names_those_that_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = "steps:\n- finish: {request: request-0}\n- crash: {worker: worker-0}"
+    assert run(["replay", scenario("s.yaml", more=more)]) == 1
+    assert lines(capsys.readouterr().out)[-2:] == [
+        "s.yaml:5: step 1: finish: {request: request-0} is not possible here; possible are: "
+        "dispatch: {request: request-0, worker: worker-0}, "
+        "dispatch: {request: request-0, worker: worker-1}, "
+        "crash: {worker: worker-0}, crash: {worker: worker-1}, "
+        "hang: {worker: worker-0}, hang: {worker: worker-1}",
+        "not as written: 0 of 2 steps",
+    ]
+
+
+def test_a_fact_that_is_not_so_is_told_with_what_is(capsys: pytest.CaptureFixture[str]) -> None:
+    more = STEPS.replace("running", "done").replace("violated", "holds")
+    assert run(["replay", scenario("s.yaml", more=more)]) == 1
+    out = lines(capsys.readouterr().out)
+    assert out[-3:-1] == [
+        "s.yaml:7: then: expected requests[request-0].phase: done, but it is running",
+        "s.yaml:7: then: expected answered: holds, but it is violated",
+    ]
+    assert run(["verify", "s.yaml"]) == 1
+
+
+def test_facts_in_the_middle_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    more = "steps:\n- crash: {worker: worker-0}\n  then: {crashes_left: 1}"
+    assert run(["replay", scenario("s.yaml", more=more)]) == 1
+    assert (
+        "s.yaml:5: step 1: expected crashes_left: 1, but it is 0" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("", "s.yaml: has no steps to replay; rackproof verify explores it"),
+        ("steps: [crash]", "s.yaml:4: steps[1]: crash needs to know which: crash: {worker: ...}"),
+    ],
+)
+def test_replay_of_what_cannot_be_replayed(
+    capsys: pytest.CaptureFixture[str], more: str, message: str
+) -> None:
+    assert run(["replay", scenario("s.yaml", more=more)]) == 2
+    assert lines(capsys.readouterr().out) == [message]
+
+
+def test_replay_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", scenario("s.yaml", more=STEPS), "--json", "-"]) == 0
+    (data,) = json.loads(capsys.readouterr().out)
+    assert [step["transition"] for step in data["steps"]] == ["dispatch", "hang"]
+    assert data["then"] == {"requests[request-0].phase": "running", "answered": "violated"}
+    assert data["complaints"] == []
+
+
+# How it looks
+
+
+def test_quiet_tells_only_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:lost", "own.py:safe", "-q"]) == 1
+    assert lines(capsys.readouterr().out) == [
+        "own.py:lost: answered: violated: 1 fault, 2 steps",
+        "1 of 2 targets as expected",
+    ]
+
+
+def test_colours_only_on_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = subprocess.run(
+        [PROGRAM, "verify", "own.py:safe"], capture_output=True, text=True, check=True
+    )
+    assert "\x1b" not in plain.stdout
+    for name in ("NO_COLOR", "TERM"):
+        environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
+        environment.pop(name)
+        script = ["script", "-qec", f"{PROGRAM} verify own.py:safe", "/dev/null"]
+        shown = subprocess.run(
+            script, capture_output=True, text=True, check=True, env=environment
+        )
+        assert "\x1b[3" not in shown.stdout
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "80", "300"])
+def test_any_width_of_terminal_will_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run(["verify", "own.py:lost", "own.py:safe", "-v"]) == 1
+    assert "1 of 2 targets as expected" in capsys.readouterr().out
+
+
+# Help
+
+
+def examples() -> list[tuple[str, str]]:
+    return [
+        (name, (command.epilog or "").removeprefix("Example: "))
+        for name, command in cli.cli.commands.items()
+    ]
+
+
+@pytest.mark.parametrize(("name", "example"), examples())
+def test_the_example_of_every_command_works_as_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, example: str
+) -> None:
+    assert run([name, "--help"]) == 0
+    assert example in " ".join(capsys.readouterr().out.split())
+    program, *arguments = shlex.split(example)
+    assert program == "rackproof"
+    monkeypatch.chdir(ROOT)
+    assert run(arguments) in (0, 1)
+    assert capsys.readouterr().out
+
+
+def test_help_and_version_need_nothing_heavy() -> None:
+    heavy = ("attrs", "llvmlite", "networkx", "numpy", "rich", "ruamel.yaml", "pytest")
+    program = f"""
+import sys
+from rackproof.checker.cli import run
+run(["--help"]), run(["verify", "--help"]), run(["--version"])
+print(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-Ic", program], check=True, capture_output=True, text=True
+    )
+    assert done.stderr.split() == []
