@@ -1,0 +1,24 @@
+"""What may go wrong, and how often: every fault has a name and a budget."""
+
+from __future__ import annotations
+
+from rackproof.model.kernel import bounded, frozen
+
+
+@frozen
+class Budget:
+    """How often each fault may still happen. A field has the name of its transition."""
+
+    crash: int = bounded(0, "faults")
+    hang: int = bounded(0, "faults")
+    resume: int = bounded(0, "faults")
+    drain: int = bounded(0, "faults")
+    tray_loss: int = bounded(0, "faults")
+    overload: int = bounded(0, "faults")
+    missed_removal: int = bounded(0, "faults")
+    disconnect: int = bounded(0, "faults")
+    preemption: int = bounded(0, "faults")
+    transfer_failure: int = bounded(0, "faults")
+    slow_read: int = bounded(0, "faults")
+    lost_release: int = bounded(0, "faults")
+    leave: int = bounded(0, "faults")

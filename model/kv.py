@@ -1,0 +1,291 @@
+"""KV location: blocks, who owns them, what lies in them; and the transfers between them.
+
+A block's owner is the allocator's view; its content is what physically lies in it. Freeing a block
+changes the owner and not the content. A posted transfer cannot be recalled: it reads the source as it
+is when it lands, and writes the target whoever owns it by then.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rackproof.model.endpoint import ANSWERS, DEAD
+from rackproof.model.kernel import (
+    bounded,
+    each,
+    fault,
+    frozen,
+    identifier,
+    owner,
+    step,
+    timer,
+    transition,
+)
+from rackproof.model.protocol import LoadFailure, Release, Transfer
+from rackproof.model.request import TERMINAL, Phase
+from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
+from rackproof.model.stream import Link, Stage
+
+if TYPE_CHECKING:
+    from rackproof.model.world import World
+
+
+class Hold(Enum):
+    """The prefill worker's side of a dispatch."""
+
+    NONE = "none"
+    ASKED = "asked"
+    HELD = "held"
+    FREED = "freed"
+
+
+@frozen
+class Block:
+    """Room for one request's KV on a worker."""
+
+    home: int = owner(Workers)
+    owner: int | None = identifier(Requests)
+    content: int | None = identifier(Requests)
+
+
+@frozen
+class Load:
+    """The KV of one dispatch: prefill side, decode side, and the posted reads or writes between.
+
+    flying: handles posted and not ended. bad: one ended in an error. garbage: one moved something else.
+    killed: the transfer was killed half-way. freed: the target was released once already.
+    """
+
+    prefill: int | None = identifier(Workers)
+    hold: Hold = Hold.NONE
+    source: int | None = identifier(Blocks)
+    target: int | None = identifier(Blocks)
+    flying: int = bounded(0, "handles")
+    bad: bool = False
+    garbage: bool = False
+    killed: bool = False
+    aborted: bool = False
+    freed: bool = False
+    freed_twice: bool = False
+
+
+@frozen
+class Loads:
+    """The loads of a request's attempts."""
+
+    attempts: tuple[Load, ...] = each(Attempts)
+
+
+def given_up(world: World, request: int, attempt: int) -> bool:
+    """Whether the frontend no longer wants an attempt."""
+    retry = world.retries[request]
+    return (retry.current != attempt) | (world.requests[request].phase in (*TERMINAL, Phase.QUEUED))
+
+
+@transition(step, request=Requests, attempt=Attempts, worker=Workers, block=Blocks)
+def prefill(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
+    """{worker} computes the prefill of {request} into {block}."""
+    load, here = world.loads[request].attempts[attempt], world.blocks[block]
+    if load.hold != Hold.ASKED or load.prefill != worker or here.home != worker:
+        return None
+    if here.owner != None or world.endpoints[worker].process not in ANSWERS:
+        return None
+    if world.refuses(request, attempt) or world.retries[request].current != attempt:
+        return None
+    phase = world.requests[request].phase
+    if phase != Phase.PREFILLING:
+        return None
+    world = world.with_block(block, owner=request, content=request)
+    world = world.with_load(request, attempt, hold=Hold.HELD, source=block)
+    if world.protocol.release == Release.ON_FINISH:
+        world = world.release_hold(request, attempt)
+    world = world.with_retry(request, booked=frozenset())
+    if world.requests[request].gone and not world.protocol.collect_after_cancel:
+        return world.end(request, Phase.CANCELLED)
+    return world.with_request(request, phase=Phase.READY)
+
+
+@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+def drop_prefill(world: World, request: int, attempt: int, worker: int) -> World | None:
+    """{worker} hears that nobody wants the prefill of {request} any more."""
+    load = world.loads[request].attempts[attempt]
+    if load.hold != Hold.ASKED or load.prefill != worker:
+        return None
+    if world.endpoints[worker].process not in ANSWERS or not given_up(world, request, attempt):
+        return None
+    return world.with_load(request, attempt, hold=Hold.NONE)
+
+
+@transition(step, request=Requests, attempt=Attempts, worker=Workers, block=Blocks)
+def admit(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
+    """{worker} schedules {request} into {block}, and asks for its KV."""
+    here = world.streams[request].attempts[attempt]
+    load, target = world.loads[request].attempts[attempt], world.blocks[block]
+    if here.stage != Stage.ACCEPTED or here.worker != worker or target.home != worker:
+        return None
+    if target.owner != None or world.endpoints[worker].process not in ANSWERS:
+        return None
+    if load.prefill == None or world.refuses(request, attempt):
+        return None
+    if world.requests[request].short:
+        return _skip(world, request, attempt, block)
+    world = world.with_block(block, owner=request, content=None)
+    world = world.with_attempt(request, attempt, stage=Stage.LOADING)
+    return world.with_load(request, attempt, target=block, flying=world.handles)
+
+
+def _skip(world: World, request: int, attempt: int, block: int) -> World:
+    """Start without a transfer."""
+    world = world.with_block(block, owner=request, content=request)
+    world = world.with_attempt(request, attempt, stage=Stage.RUNNING)
+    world = world.with_load(request, attempt, target=block)
+    return world.release_hold(request, attempt) if world.protocol.notify_when_skipped else world
+
+
+@transition(step, request=Requests, attempt=Attempts, source=Blocks, target=Blocks)
+def land(world: World, request: int, attempt: int, source: int, target: int) -> World | None:
+    """A posted transfer of {request} from {source} to {target} lands."""
+    load = world.loads[request].attempts[attempt]
+    if not load.flying or load.source != source or load.target != target or load.killed:
+        return None
+    if not world.reachable(source) or not world.reachable(target):
+        return None
+    wrong = world.blocks[source].content != request
+    last = load.flying == 1
+    world = world.with_load(request, attempt, flying=load.flying - 1, garbage=load.garbage | wrong)
+    if world.blocks[target].owner != request:
+        world = world.with_block(target, content=request)
+    return ended(world, request, attempt) if last else world
+
+
+def ended(world: World, request: int, attempt: int) -> World:
+    """Every handle of a transfer has ended: tell both sides."""
+    load = world.loads[request].attempts[attempt]
+    if world.streams[request].attempts[attempt].stage != Stage.LOADING:
+        world = world.release_hold(request, attempt)
+        return signal(world, request, attempt) if load.aborted else world
+    leased = load.hold == Hold.HELD
+    if load.bad or (world.protocol.validate_after_read and not leased):
+        return load_failed(world, request, attempt)
+    world = world.release_hold(request, attempt)
+    return _start(world, request, attempt, load.garbage)
+
+
+def _start(world: World, request: int, attempt: int, garbage: bool) -> World:
+    load = world.loads[request].attempts[attempt]
+    if not garbage:
+        for block in range(len(world.blocks)):
+            if load.target == block:
+                world = world.with_block(block, content=request)
+    return world.with_attempt(request, attempt, stage=Stage.RUNNING)
+
+
+def load_failed(world: World, request: int, attempt: int) -> World:
+    """The load of an attempt failed: do what the policy says."""
+    match world.protocol.load_failure:
+        case LoadFailure.UNREPORTED:
+            return _start(world, request, attempt, garbage=True)
+        case LoadFailure.RECOMPUTE:
+            return _start(world, request, attempt, garbage=False)
+        case _:
+            world = world.with_attempt(request, attempt, stage=Stage.OVER, link=Link.ERROR)
+            return world.free_target(request, attempt)
+
+
+@transition(fault, request=Requests, attempt=Attempts)
+def transfer_failure(world: World, request: int, attempt: int) -> World | None:
+    """A handle of the transfer of {request} ends in an error."""
+    load = world.loads[request].attempts[attempt]
+    if not load.flying or load.killed or not world.budget.transfer_failure:
+        return None
+    loading = world.streams[request].attempts[attempt].stage == Stage.LOADING
+    last = load.flying == 1
+    world = world.spend("transfer_failure")
+    world = world.with_load(request, attempt, flying=load.flying - 1, bad=True)
+    if last:
+        return ended(world, request, attempt)
+    if loading and not world.protocol.wait_for_all_handles:
+        return load_failed(world, request, attempt)
+    return world
+
+
+@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+def peer_is_gone(world: World, request: int, attempt: int, worker: int) -> World | None:
+    """The transfer of {request} fails: {worker}, which holds the source, is gone."""
+    load = world.loads[request].attempts[attempt]
+    if not load.flying or load.prefill != worker or load.killed:
+        return None
+    if world.endpoints[worker].process not in DEAD or not world.target_answers(request, attempt):
+        return None
+    if world.protocol.transfer == Transfer.PUSH and not world.protocol.notice_peer_loss:
+        return None
+    world = world.with_load(request, attempt, flying=0, bad=True)
+    return ended(world, request, attempt)
+
+
+@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+def abort(world: World, request: int, attempt: int, worker: int) -> World | None:
+    """{worker} hears that {request} was given up, and aborts it."""
+    here, load = world.streams[request].attempts[attempt], world.loads[request].attempts[attempt]
+    if here.worker != worker or not given_up(world, request, attempt):
+        return None
+    if here.stage in (Stage.IDLE, Stage.OVER) or world.endpoints[worker].process not in ANSWERS:
+        return None
+    world = world.with_attempt(request, attempt, stage=Stage.OVER)
+    if here.stage == Stage.ACCEPTED:
+        told = world.protocol.notify_when_aborted
+        return world.release_hold(request, attempt) if told else world
+    if here.stage == Stage.RUNNING or not load.flying:
+        return world.free_target(request, attempt)
+    return _abort_load(world, request, attempt)
+
+
+def _abort_load(world: World, request: int, attempt: int) -> World:
+    """Abort while a transfer is posted."""
+    if not world.protocol.spare_transfers:
+        return world.with_load(request, attempt, killed=True)
+    if world.protocol.defer_free_on_abort:
+        return world.with_load(request, attempt, aborted=True)
+    return world.free_target(request, attempt)
+
+
+@transition(step, request=Requests, attempt=Attempts)
+def abort_completes(world: World, request: int, attempt: int) -> World | None:
+    """The engine sees the abort of {request} through: nothing is left to send."""
+    load = world.loads[request].attempts[attempt]
+    if not load.freed or load.freed_twice or world.protocol.latch_completions:
+        return None
+    return signal(world, request, attempt) if world.target_answers(request, attempt) else None
+
+
+def signal(world: World, request: int, attempt: int) -> World:
+    """A completion signal for an aborted request: its blocks are released."""
+    load = world.loads[request].attempts[attempt]
+    if load.freed:
+        return world.with_load(request, attempt, freed_twice=True)
+    return world.with_load(request, attempt, freed=True).free_target(request, attempt)
+
+
+@transition(timer, request=Requests, attempt=Attempts)
+def hold_expires(world: World, request: int, attempt: int) -> World | None:
+    """The lease on the prefill of {request}, which nobody will read, expires."""
+    load = world.loads[request].attempts[attempt]
+    if load.hold != Hold.HELD:
+        return None
+    if world.protocol.release not in (Release.LEASE, Release.HEARTBEAT):
+        return None
+    if world.awaited(request, attempt):
+        return None
+    return world.release_hold(request, attempt)
+
+
+@transition(fault, request=Requests, attempt=Attempts)
+def slow_read(world: World, request: int, attempt: int) -> World | None:
+    """The read of {request} takes longer than the lease on its blocks, which are freed."""
+    load = world.loads[request].attempts[attempt]
+    if load.hold != Hold.HELD or not world.budget.slow_read:
+        return None
+    if world.protocol.release != Release.LEASE or not world.awaited(request, attempt):
+        return None
+    return world.spend("slow_read").release_hold(request, attempt)

@@ -1,0 +1,60 @@
+"""The request, as the frontend sees it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rackproof.model.kernel import client, frozen, transition
+from rackproof.model.sorts import Requests
+
+if TYPE_CHECKING:
+    from rackproof.model.world import World
+
+
+class Phase(Enum):
+    """Where a request is."""
+
+    QUEUED = "queued"
+    """To be dispatched, for the first time or again."""
+    PREFILLING = "prefilling"
+    READY = "ready"
+    """Its KV is on a prefill worker; decode is to be chosen."""
+    DECODING = "decoding"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = (Phase.DONE, Phase.FAILED, Phase.CANCELLED)
+
+
+@frozen
+class Request:
+    """One request.
+
+    guided: it has guided decoding. short: its decode worker needs no remote KV. withholds: the
+    detokeniser holds the text of its first token back (it may begin a stop string). gone: its client left.
+    needless: it failed though a worker could have been tried.
+    """
+
+    guided: bool = False
+    short: bool = False
+    withholds: bool = False
+    phase: Phase = Phase.QUEUED
+    gone: bool = False
+    needless: bool = False
+
+
+@transition(client, request=Requests)
+def leave(world: World, request: int) -> World | None:
+    """The client of {request} leaves."""
+    here = world.requests[request]
+    if here.gone or not world.budget.leave or here.phase in TERMINAL:
+        return None
+    world = world.spend("leave").with_request(request, gone=True)
+    if here.phase == Phase.PREFILLING:
+        return world
+    if here.phase == Phase.READY and world.protocol.collect_after_cancel:
+        return world
+    return world.end(request, Phase.CANCELLED)

@@ -1,0 +1,14 @@
+"""The identifiers of the world."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rackproof.model.kernel import Identifiers
+
+Requests: Final = Identifiers("request")
+Workers: Final = Identifiers("worker")
+Trays: Final = Identifiers("tray")
+Blocks: Final = Identifiers("block")
+"""A block group: room for the KV of one request, on one worker."""
+Attempts: Final = Identifiers("attempt", ordered=True)

@@ -1,0 +1,138 @@
+"""The world: five machines over one set of requests and workers, and a protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackproof.model.endpoint import ANSWERS, DEAD, Endpoint
+from rackproof.model.faults import Budget
+from rackproof.model.kernel import each, evolve, fixed, frozen, put
+from rackproof.model.kv import Block, Hold, Loads
+from rackproof.model.protocol import Protocol, Release, ZeroBudget
+from rackproof.model.request import Phase, Request
+from rackproof.model.retry import Retry
+from rackproof.model.sorts import Blocks, Requests, Workers
+from rackproof.model.stream import Stage, Stream
+
+
+@frozen
+class World:
+    """One state.
+
+    tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the retry
+    limit and one; handles: how many a transfer is split over.
+    """
+
+    protocol: Protocol = fixed()
+    tokens: int = fixed()
+    max_tokens: int = fixed()
+    most_dispatches: int = fixed()
+    most_attempts: int = fixed()
+    handles: int = fixed()
+    requests: tuple[Request, ...] = each(Requests)
+    streams: tuple[Stream, ...] = each(Requests)
+    loads: tuple[Loads, ...] = each(Requests)
+    retries: tuple[Retry, ...] = each(Requests)
+    endpoints: tuple[Endpoint, ...] = each(Workers)
+    blocks: tuple[Block, ...] = each(Blocks)
+    budget: Budget = Budget()
+
+    def spend(self, fault: str) -> World:
+        """The world with one fault fewer to come."""
+        left = getattr(self.budget, fault) - 1
+        return evolve(self, budget=evolve(self.budget, **{fault: left}))
+
+    def with_request(self, request: int, **changes: Any) -> World:
+        """The world with a request changed."""
+        changed = evolve(self.requests[request], **changes)
+        return evolve(self, requests=put(self.requests, request, changed))
+
+    def with_stream(self, request: int, **changes: Any) -> World:
+        """The world with a stream changed."""
+        changed = evolve(self.streams[request], **changes)
+        return evolve(self, streams=put(self.streams, request, changed))
+
+    def with_attempt(self, request: int, attempt: int, **changes: Any) -> World:
+        """The world with an attempt's frames changed."""
+        attempts = self.streams[request].attempts
+        changed = evolve(attempts[attempt], **changes)
+        return self.with_stream(request, attempts=put(attempts, attempt, changed))
+
+    def with_load(self, request: int, attempt: int, **changes: Any) -> World:
+        """The world with an attempt's load changed."""
+        attempts = self.loads[request].attempts
+        changed = evolve(attempts[attempt], **changes)
+        loads = evolve(self.loads[request], attempts=put(attempts, attempt, changed))
+        return evolve(self, loads=put(self.loads, request, loads))
+
+    def with_retry(self, request: int, **changes: Any) -> World:
+        """The world with a request's retry state changed."""
+        changed = evolve(self.retries[request], **changes)
+        return evolve(self, retries=put(self.retries, request, changed))
+
+    def with_endpoint(self, worker: int, **changes: Any) -> World:
+        """The world with a worker changed."""
+        changed = evolve(self.endpoints[worker], **changes)
+        return evolve(self, endpoints=put(self.endpoints, worker, changed))
+
+    def with_block(self, block: int, **changes: Any) -> World:
+        """The world with a block changed."""
+        changed = evolve(self.blocks[block], **changes)
+        return evolve(self, blocks=put(self.blocks, block, changed))
+
+    def end(self, request: int, phase: Phase) -> World:
+        """The world in which a request is over."""
+        return self.with_request(request, phase=phase)
+
+    def reachable(self, block: int) -> bool:
+        """Whether a block's memory still exists."""
+        return self.endpoints[self.blocks[block].home].process not in DEAD
+
+    def free_target(self, request: int, attempt: int) -> World:
+        """The world in which the decode worker released an attempt's blocks."""
+        return self._free(request, self.loads[request].attempts[attempt].target)
+
+    def release_hold(self, request: int, attempt: int) -> World:
+        """The world in which the prefill worker released an attempt's blocks."""
+        load = self.loads[request].attempts[attempt]
+        if load.hold != Hold.HELD:
+            return self
+        world = self.with_load(request, attempt, hold=Hold.FREED)
+        return world._free(request, load.source)
+
+    def _free(self, request: int, wanted: int | None) -> World:
+        world = self
+        for index, block in enumerate(self.blocks):
+            if wanted == index and block.owner == request:
+                world = world.with_block(index, owner=None)
+        return world
+
+    def refuses(self, request: int, attempt: int) -> bool:
+        """Whether a worker refuses an attempt because nothing is left to generate."""
+        start = self.streams[request].attempts[attempt].start
+        return self.protocol.zero_budget == ZeroBudget.REFUSE and start >= self.max_tokens
+
+    def target_answers(self, request: int, attempt: int) -> bool:
+        """Whether the decode worker of an attempt is alive and awake."""
+        for worker, endpoint in enumerate(self.endpoints):
+            if self.streams[request].attempts[attempt].worker == worker:
+                return endpoint.process in ANSWERS
+        return False
+
+    def awaited(self, request: int, attempt: int) -> bool:
+        """Whether somebody alive is still going to read what a prefill worker holds."""
+        retry, here = self.retries[request], self.streams[request].attempts[attempt]
+        if self.loads[request].attempts[attempt].flying:
+            return self._reader_lives(request, attempt)
+        if here.stage == Stage.ACCEPTED:
+            return self._reader_lives(request, attempt)
+        phase = self.requests[request].phase
+        return here.stage == Stage.IDLE and retry.current == attempt and phase == Phase.READY
+
+    def _reader_lives(self, request: int, attempt: int) -> bool:
+        for worker, endpoint in enumerate(self.endpoints):
+            if self.streams[request].attempts[attempt].worker == worker:
+                if self.protocol.release == Release.HEARTBEAT:
+                    return endpoint.process in ANSWERS
+                return endpoint.process not in DEAD
+        return False
