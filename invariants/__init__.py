@@ -1,1 +1,14 @@
-"""What must hold: each property of the catalogue, with the reason people care."""
+"""What must hold of a world of LLM serving: one file a concern, each with why people care."""
+
+from typing import Final
+
+from rackproof.invariants import endpoints, kv, retries, tokens
+from rackproof.model.kernel import Property, Scope
+
+CATALOGUE: Final[dict[str, Property]] = {
+    item.name: item
+    for module in (tokens, kv, retries, endpoints)
+    for item in vars(module).values()
+    if isinstance(item, Property) and item.scope is not Scope.SOMETIMES
+}
+"""Every property by its name, in the order of the files."""

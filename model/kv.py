@@ -149,7 +149,7 @@ def land(world: World, request: int, attempt: int, source: int, target: int) -> 
     load = world.loads[request].attempts[attempt]
     if not load.flying or load.source != source or load.target != target or load.killed:
         return None
-    if not world.reachable(source) or not world.reachable(target):
+    if not world.exists(source) or not world.exists(target):
         return None
     wrong = world.blocks[source].content != request
     last = load.flying == 1

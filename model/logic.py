@@ -1,7 +1,7 @@
 """Truth values without a fork.
 
-``&`` and ``|`` on booleans say the same as ``and`` and ``or``, but a transition that is lowered does not
-branch on them. Over many workers that is the difference between one path and thousands.
+``&`` and ``|`` on booleans say the same as ``and`` and ``or``, but a transition that is lowered
+does not branch on them. Over many workers that is the difference between one path and thousands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The mechanisms of recovery: what a serving stack does, or does not do, when something breaks.
 
-A ``Protocol`` is a choice of each; a stack is a set of values with sources (``scenarios/stacks``). The
-defaults are the reference design, in which every property holds. In YAML a mechanism is named in
+A ``Protocol`` is a choice of each; a stack is a set of values with sources (``scenarios/stacks``).
+The defaults are the reference design, in which every property holds. In YAML a mechanism is named in
 kebab case: ``finish-latch: true``.
 
 ``repo#N`` is issue or pull request N of: dynamo = ai-dynamo/dynamo, vllm = vllm-project/vllm.
@@ -73,7 +73,7 @@ class LoadFailure(Enum):
 
 
 class ZeroBudget(Enum):
-    """What happens to a request that has had all its tokens, but not its finish, when it is retried."""
+    """What becomes of a request that has all its tokens, but no finish, when it is retried."""
 
     FINISH = "finish"
     """Nothing is left to compute: the frontend finishes it."""
@@ -116,8 +116,8 @@ class Protocol:
     )
     send_last_tokens: bool = _mechanism(
         True,
-        "Tokens that arrive together with the finish reason are sent with it. Without it the worker "
-        "sends the reason alone, and the tail is lost.",
+        "Tokens that arrive together with the finish reason are sent with it. Without it the "
+        "worker sends the reason alone, and the tail is lost.",
         "dynamo#3531",
     )
     finish_latch: bool = _mechanism(
@@ -186,8 +186,8 @@ class Protocol:
     )
     select_from_discovery: bool = _mechanism(
         True,
-        "Workers are chosen from the present snapshot of discovery. Without it they are chosen from "
-        "the router's own copy, which lags behind.",
+        "Workers are chosen from the present snapshot of discovery. Without it they are chosen "
+        "from the router's own copy, which lags behind.",
         "dynamo#11646",
     )
     exclude_failed_workers: bool = _mechanism(
@@ -219,8 +219,8 @@ class Protocol:
     )
     clear_overload: bool = _mechanism(
         True,
-        "The overload mark of a worker goes when its load does. Without it the mark is cleared only "
-        "by a load report, and an idle worker has nothing to report.",
+        "The overload mark of a worker goes when its load does. Without it the mark is cleared "
+        "only by a load report, and an idle worker has nothing to report.",
         "dynamo#12138",
     )
     expire_bookings: bool = _mechanism(
@@ -236,8 +236,8 @@ class Protocol:
     )
     release: Release = _mechanism(
         Release.HEARTBEAT,
-        "When a prefill worker frees finished blocks: `on-finish`, `on-ack`, after a fixed `lease`, "
-        "or a lease that the reader's `heartbeat` extends.",
+        "When a prefill worker frees finished blocks: `on-finish`, `on-ack`, after a fixed "
+        "`lease`, or a lease that the reader's `heartbeat` extends.",
         "dynamo#826; vllm#20139, vllm#21570, vllm#25897, vllm#41383",
     )
     validate_after_read: bool = _mechanism(
@@ -248,8 +248,8 @@ class Protocol:
     )
     defer_free_on_abort: bool = _mechanism(
         True,
-        "Blocks of an aborted request stay allocated while a transfer into them is posted. A posted "
-        "transfer cannot be recalled: without it the write lands in another request's blocks.",
+        "Blocks of an aborted request stay allocated while a transfer into them is posted. A "
+        "posted transfer cannot be recalled: without it the write lands in another request's blocks.",
         "vllm#32255",
     )
     wait_for_all_handles: bool = _mechanism(
@@ -284,8 +284,8 @@ class Protocol:
     )
     spare_transfers: bool = _mechanism(
         True,
-        "A cancel does not reach into a transfer that is under way. Without it the transfer is killed "
-        "half-way: it neither completes nor fails, and both sides keep their blocks.",
+        "A cancel does not reach into a transfer that is under way. Without it the transfer is "
+        "killed half-way: it neither completes nor fails, and both sides keep their blocks.",
         "dynamo#7489, NVIDIA/TensorRT-LLM#12313",
     )
     latch_completions: bool = _mechanism(
@@ -296,8 +296,8 @@ class Protocol:
     )
     notice_peer_loss: bool = _mechanism(
         True,
-        "A decode worker that waits for a push notices that the prefill worker is gone. (A pull fails "
-        "by itself.) Without it the registered blocks are never released.",
+        "A decode worker that waits for a push notices that the prefill worker is gone. (A pull "
+        "fails by itself.) Without it the registered blocks are never released.",
         "vllm#46283",
     )
 

@@ -34,8 +34,8 @@ class Request:
     """One request.
 
     guided: it has guided decoding. short: its decode worker needs no remote KV. withholds: the
-    detokeniser holds the text of its first token back (it may begin a stop string). gone: its client left.
-    needless: it failed though a worker could have been tried.
+    detokeniser holds the text of its first token back (it may begin a stop string). gone: its
+    client left. needless: it failed though a worker could have been tried.
     """
 
     guided: bool = False

@@ -42,8 +42,8 @@ class Error(Enum):
 class Retry:
     """The retry state of a request.
 
-    current: its present attempt. dispatches: how many there were, one request id for all. excluded: workers
-    that failed it. booked: workers that a booking under its id is held at.
+    current: its present attempt. dispatches: how many there were, one request id for all. excluded:
+    workers that failed it. booked: workers that a booking under its id is held at.
     """
 
     current: int | None = identifier(Attempts)
@@ -58,10 +58,9 @@ class Retry:
 def chosen(world: World, request: int, worker: int, role: Role) -> bool:
     """Whether the router may choose a worker for a request."""
     endpoint = world.endpoints[worker]
-    believed = endpoint.listed if world.protocol.select_from_discovery else endpoint.mirrored
     return (
         (endpoint.role == role)
-        & believed
+        & world.believed(worker)
         & (endpoint.inhibited == False)
         & (endpoint.overloaded == False)
         & lacks(world.retries[request].excluded, worker)
@@ -83,19 +82,24 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
         return None
     if retry.booked:
         return world.with_retry(request, refused=True).end(request, Phase.FAILED)
-    following = 0 if retry.current == None else retry.current + 1
-    if following == world.most_attempts:
-        return None
+    following, dead = used(world, request), endpoint.process in DEAD
+    counted = world.protocol.count_failed_connects or not dead
     world = world.with_retry(
         request,
-        current=following,
-        dispatches=retry.dispatches + 1,
+        current=following if counted else retry.current,
+        dispatches=min(retry.dispatches + 1, world.most_dispatches + 1),
         booked=frozenset({worker}),
         to_removed=retry.to_removed | (endpoint.listed == False),
     )
-    if endpoint.process in DEAD:
-        return cannot_connect(world, request, worker)
+    if dead:
+        return recover(world, request, worker, Error.CONNECT)
     return _begin(world, request, following, worker, endpoint.role)
+
+
+def used(world: World, request: int) -> int:
+    """How many attempts of a request were counted."""
+    current = world.retries[request].current
+    return 0 if current == None else current + 1
 
 
 def _begin(world: World, request: int, attempt: int, worker: int, role: Role) -> World:
@@ -124,16 +128,11 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
         to_removed=retry.to_removed | (endpoint.listed == False),
     )
     if endpoint.process in DEAD:
-        return cannot_connect(world, request, worker)
+        return recover(world, request, worker, Error.CONNECT)
     world = world.with_attempt(request, attempt, worker=worker, stage=Stage.ACCEPTED)
     if world.requests[request].gone:
         return world.end(request, Phase.CANCELLED)
     return world.with_request(request, phase=Phase.DECODING)
-
-
-def cannot_connect(world: World, request: int, worker: int) -> World:
-    """The dispatch fails at once."""
-    return recover(world, request, worker, Error.CONNECT)
 
 
 @transition(step, request=Requests)
@@ -277,7 +276,7 @@ def recover(world: World, request: int, worker: int, error: Error) -> World:
         return world.with_stream(request, finished=True, withheld=False).end(request, Phase.DONE)
     if not migratable(world, request, error):
         return fail(world, request, needless=not world.requests[request].guided)
-    if retry.dispatches == world.most_dispatches:
+    if used(world, request) == world.most_dispatches:
         return fail(world, request, needless=False)
     lost = stream.lost | (stream.withheld & (not protocol.carry_withheld_text))
     if not protocol.carry_withheld_text:
@@ -289,7 +288,7 @@ def fail(world: World, request: int, needless: bool) -> World:
     """End a request in failure; note whether a worker could still have been tried."""
     retry = world.retries[request]
     world = world.end(request, Phase.FAILED)
-    if not needless or retry.dispatches == world.most_dispatches:
+    if not needless or used(world, request) == world.most_dispatches:
         return world
     could = somebody(world, request, Role.AGGREGATED) | somebody(world, request, Role.PREFILL)
     return world.with_request(request, needless=could)

@@ -19,15 +19,14 @@ from rackproof.model.stream import Stage, Stream
 class World:
     """One state.
 
-    tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the retry
-    limit and one; handles: how many a transfer is split over.
+    tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
+    retry limit and one; handles: how many a transfer is split over.
     """
 
     protocol: Protocol = fixed()
     tokens: int = fixed()
     max_tokens: int = fixed()
     most_dispatches: int = fixed()
-    most_attempts: int = fixed()
     handles: int = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
@@ -84,9 +83,14 @@ class World:
         """The world in which a request is over."""
         return self.with_request(request, phase=phase)
 
-    def reachable(self, block: int) -> bool:
+    def exists(self, block: int) -> bool:
         """Whether a block's memory still exists."""
         return self.endpoints[self.blocks[block].home].process not in DEAD
+
+    def believed(self, worker: int) -> bool:
+        """Whether the router takes a worker to be there."""
+        endpoint = self.endpoints[worker]
+        return endpoint.listed if self.protocol.select_from_discovery else endpoint.mirrored
 
     def free_target(self, request: int, attempt: int) -> World:
         """The world in which the decode worker released an attempt's blocks."""

@@ -1,0 +1,73 @@
+"""Where the KV cache is, and whose it is."""
+
+from __future__ import annotations
+
+from rackproof.invariants.premises import (
+    a_block_was_held,
+    a_target_was_allocated,
+    a_transfer_was_posted,
+)
+from rackproof.model.endpoint import Process
+from rackproof.model.kernel import always, at_rest
+from rackproof.model.sorts import Attempts, Blocks, Requests
+from rackproof.model.stream import Stage
+from rackproof.model.world import World
+
+
+@always(
+    request=Requests,
+    attempt=Attempts,
+    block=Blocks,
+    premise=a_target_was_allocated,
+    why="Decoding from other KV gives a fluent answer to somebody else's prompt, with HTTP 200.",
+    catches=("dynamo#826", "vllm#21570", "vllm#32255", "vllm#52234", "vllm#56104"),
+)
+def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
+    """A running request decodes from its own KV, whole."""
+    if world.streams[request].attempts[attempt].stage != Stage.RUNNING:
+        return True
+    if world.loads[request].attempts[attempt].target != block or not world.exists(block):
+        return True
+    return world.blocks[block].content == request
+
+
+@always(
+    request=Requests,
+    attempt=Attempts,
+    block=Blocks,
+    premise=a_transfer_was_posted,
+    why="A posted RDMA operation cannot be recalled: it reads or overwrites the next owner's KV.",
+    catches=("vllm#32255", "vllm#56104", "vllm#21570", "dynamo#826"),
+)
+def no_overwrite_in_flight(world: World, request: int, attempt: int, block: int) -> bool:
+    """A block is not handed to another request while a transfer from or to it is posted."""
+    load = world.loads[request].attempts[attempt]
+    if not load.flying or not world.exists(block):
+        return True
+    if load.source != block and load.target != block:
+        return True
+    return world.blocks[block].owner in (None, request)
+
+
+@at_rest(
+    block=Blocks,
+    premise=a_block_was_held,
+    why="Blocks that nobody frees are memory lost until a restart; enough of them wedge the node.",
+    catches=("vllm#20139", "vllm#18591", "vllm#18485", "vllm#46283", "dynamo#13855", "dynamo#7489"),
+)
+def no_kv_leak(world: World, block: int) -> bool:
+    """When nothing more can happen, no block of a live worker is owned."""
+    here = world.blocks[block]
+    return here.owner == None or world.endpoints[here.home].process != Process.UP
+
+
+@always(
+    request=Requests,
+    attempt=Attempts,
+    premise=a_target_was_allocated,
+    why="The engine asserts that it frees a request once, and dies where it does not.",
+    catches=("vllm#46240",),
+)
+def no_double_free(world: World, request: int, attempt: int) -> bool:
+    """The blocks of an attempt are released once."""
+    return not world.loads[request].attempts[attempt].freed_twice

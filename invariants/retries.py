@@ -1,0 +1,68 @@
+"""How often, by whom, and whether it ends."""
+
+from __future__ import annotations
+
+from rackproof.invariants.premises import (
+    a_request_is_over,
+    a_request_was_dispatched,
+    a_request_was_retried_or_failed,
+)
+from rackproof.model.kernel import always, at_rest
+from rackproof.model.request import TERMINAL
+from rackproof.model.sorts import Requests
+from rackproof.model.world import World
+
+
+@always(
+    request=Requests,
+    premise=a_request_was_dispatched,
+    why="Unbounded retries turn one bad request into an outage.",
+    catches=("dynamo lib/llm/src/migration.rs: one budget for connects and migrations",),
+)
+def bounded_retries(world: World, request: int) -> bool:
+    """A request is dispatched at most once more than its retry limit."""
+    return world.retries[request].dispatches <= world.most_dispatches
+
+
+@always(
+    request=Requests,
+    premise=a_request_was_dispatched,
+    why="A retry that collides with its own past is refused, and the request fails.",
+    catches=("dynamo#11647",),
+)
+def no_duplicate_request(world: World, request: int) -> bool:
+    """No dispatch is refused because the request's own booking is still held."""
+    return not world.retries[request].refused
+
+
+@always(
+    request=Requests,
+    premise=a_request_was_retried_or_failed,
+    why="The client sees an error that a retry would have spared it.",
+    catches=("dynamo#11647", "dynamo#13559", "dynamo#10862"),
+)
+def no_needless_failure(world: World, request: int) -> bool:
+    """No migratable request fails while it has retries left and a worker could be chosen."""
+    return not world.requests[request].needless
+
+
+@at_rest(
+    request=Requests,
+    premise=a_request_was_dispatched,
+    why="A booking that nobody releases is load that is not there; the router avoids a free worker.",
+    catches=("dynamo#11915", "dynamo#12031"),
+)
+def bookings_exact(world: World, request: int) -> bool:
+    """When nothing more can happen, no booking is held."""
+    return not world.retries[request].booked
+
+
+@at_rest(
+    request=Requests,
+    premise=a_request_is_over,
+    why="A request that neither ends nor fails holds its client for ever.",
+    catches=("dynamo#8182", "dynamo#11647", "dynamo#13088", "dynamo#13095"),
+)
+def progress(world: World, request: int) -> bool:
+    """When nothing more can happen, every request is done, failed or cancelled."""
+    return world.requests[request].phase in TERMINAL
