@@ -30,6 +30,8 @@ class Op(Enum):
     AND = "and"
     OR = "or"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and nodes are looked up all the time
+
 
 BOOLEAN = (Op.EQ, Op.LT, Op.LE, Op.NOT, Op.AND, Op.OR)
 _COMMUTATIVE = (Op.ADD, Op.MUL, Op.EQ, Op.AND, Op.OR)
@@ -56,6 +58,10 @@ class Arena:
     def operands(self, node: Node) -> tuple[int, ...]:
         """The operands: nodes, but for CONST (the value) and VAR (the slot)."""
         return self._nodes[node][1]
+
+    def part(self, node: Node) -> tuple[Op, tuple[int, ...]]:
+        """What a node computes, and its operands."""
+        return self._nodes[node]
 
     def value(self, node: Node) -> int | None:
         """The value of a constant node, None for any other."""

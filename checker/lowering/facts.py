@@ -56,20 +56,22 @@ class Facts:
         known = self._known.get(node)
         if known is not None:
             return known
-        op, operands = self._arena.op(node), self._arena.operands(node)
+        op, operands = self._arena.part(node)
         if op is Op.CONST:
             return bool(operands[0])
         if op in (Op.NOT, Op.AND, Op.OR):
             return self._junction(op, operands)
-        if op is Op.EQ and (same := self._equal(*operands)) is not None:
-            return same
+        if op is Op.EQ:
+            left, right = self._set(operands[0]), self._set(operands[1])
+            if left is not None and right is not None:
+                return _equal(left, right)
         low, high = self.range(node)
         return bool(low) if low == high else None
 
     def assume(self, node: Node, value: bool) -> None:
         """Take a test for decided, and narrow the slots it speaks of."""
         self._known[node] = value
-        op, operands = self._arena.op(node), self._arena.operands(node)
+        op, operands = self._arena.part(node)
         if op is Op.NOT:
             self.assume(operands[0], not value)
         elif op is Op.VAR:
@@ -104,21 +106,9 @@ class Facts:
             return decisive
         return None if None in truths else not decisive
 
-    def _equal(self, a: Node, b: Node) -> bool | None:
-        left, right = self._set(a), self._set(b)
-        if left is None or right is None:
-            return None
-        (mask_a, low_a), (mask_b, low_b) = left, right
-        low = min(low_a, low_b)
-        common = mask_a << (low_a - low) & mask_b << (low_b - low)
-        if not common:
-            return False
-        single = mask_a & (mask_a - 1) == 0 and mask_b & (mask_b - 1) == 0
-        return True if single else None
-
     def _set(self, node: Node) -> tuple[int, int] | None:
         """The possible values of a slot or a constant as a mask and its lowest ordinal."""
-        op, operands = self._arena.op(node), self._arena.operands(node)
+        op, operands = self._arena.part(node)
         if op is Op.CONST:
             return 1, operands[0]
         if op is Op.VAR:
@@ -153,3 +143,13 @@ class Facts:
             slot = self._arena.operands(b)[0]
             bottom = self.range(a)[0] + gap - self._lows[slot]
             self._keep(slot, -1 << max(bottom, 0))
+
+
+def _equal(left: tuple[int, int], right: tuple[int, int]) -> bool | None:
+    """Whether two values are the same, given the set (a mask and its lowest ordinal) each is in."""
+    (mask_a, low_a), (mask_b, low_b) = left, right
+    low = min(low_a, low_b)
+    if not mask_a << (low_a - low) & mask_b << (low_b - low):
+        return False
+    single = mask_a & (mask_a - 1) == 0 and mask_b & (mask_b - 1) == 0
+    return True if single else None
