@@ -34,19 +34,22 @@ def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
 @always(
     request=Requests,
     attempt=Attempts,
-    block=Blocks,
+    source=Blocks,
+    target=Blocks,
     premise=a_transfer_was_posted,
     why="A posted RDMA operation cannot be recalled: it reads or overwrites the next owner's KV.",
     catches=("vllm#32255", "vllm#56104", "vllm#21570", "dynamo#826"),
 )
-def no_overwrite_in_flight(world: World, request: int, attempt: int, block: int) -> bool:
+def no_overwrite_in_flight(
+    world: World, request: int, attempt: int, source: int, target: int
+) -> bool:
     """A block is not handed to another request while a transfer from or to it is posted."""
     load = world.loads[request].attempts[attempt]
-    if not load.flying or not world.exists(block):
+    if not load.flying or load.source != source or load.target != target:
         return True
-    if load.source != block and load.target != block:
+    if not world.exists(source) or not world.exists(target):
         return True
-    return world.blocks[block].owner in (None, request)
+    return all(world.blocks[block].owner in (None, request) for block in (source, target))
 
 
 @at_rest(
@@ -56,9 +59,13 @@ def no_overwrite_in_flight(world: World, request: int, attempt: int, block: int)
     catches=("vllm#20139", "vllm#18591", "vllm#18485", "vllm#46283", "dynamo#13855", "dynamo#7489"),
 )
 def no_kv_leak(world: World, block: int) -> bool:
-    """When nothing more can happen, no block of a live worker is owned."""
+    """When nothing more can happen, no block of a live worker is owned, unless a frozen worker's
+    posted transfer still pins it.
+    """
     here = world.blocks[block]
-    return here.owner == None or world.endpoints[here.home].process != Process.UP
+    if here.owner == None or world.endpoints[here.home].process != Process.UP:
+        return True
+    return world.pinned(block)
 
 
 @always(

@@ -132,6 +132,8 @@ def admit(world: World, request: int, attempt: int, worker: int, block: int) -> 
         return _skip(world, request, attempt, block)
     world = world.with_block(block, owner=request, content=None)
     world = world.with_attempt(request, attempt, stage=Stage.LOADING)
+    if world.protocol.release == Release.QUIESCENT and load.hold != Hold.HELD:
+        return load_failed(world.with_load(request, attempt, target=block), request, attempt)
     return world.with_load(request, attempt, target=block, flying=world.handles)
 
 
@@ -273,7 +275,7 @@ def hold_expires(world: World, request: int, attempt: int) -> World | None:
     load = world.loads[request].attempts[attempt]
     if load.hold != Hold.HELD:
         return None
-    if world.protocol.release not in (Release.LEASE, Release.HEARTBEAT):
+    if world.protocol.release in (Release.ON_FINISH, Release.ON_ACK):
         return None
     if world.awaited(request, attempt):
         return None

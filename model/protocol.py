@@ -58,7 +58,10 @@ class Release(Enum):
     LEASE = "lease"
     """On the reader's word, or a fixed time after the prefill."""
     HEARTBEAT = "heartbeat"
-    """As a lease, but the reader's heartbeats extend it while it is alive."""
+    """As a lease, but the reader's heartbeats extend it while it is awake."""
+    QUIESCENT = "quiescent"
+    """As with heartbeats, but never while a transfer is posted that may still run; and a reader posts
+    none once its lease is gone."""
 
 
 class LoadFailure(Enum):
@@ -235,10 +238,10 @@ class Protocol:
         "vllm nixl pull_worker.py, push_worker.py",
     )
     release: Release = _mechanism(
-        Release.HEARTBEAT,
+        Release.QUIESCENT,
         "When a prefill worker frees finished blocks: `on-finish`, `on-ack`, after a fixed "
-        "`lease`, or a lease that the reader's `heartbeat` extends.",
-        "dynamo#826; vllm#20139, vllm#21570, vllm#25897, vllm#41383",
+        "`lease`, a lease that the reader's `heartbeat` extends, or only once `quiescent`.",
+        "dynamo#826; vllm#20139, vllm#21570, vllm#25897, vllm#41383; NVIDIA/TensorRT-LLM#18163",
     )
     validate_after_read: bool = _mechanism(
         True,

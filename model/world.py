@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackproof.model.endpoint import ANSWERS, DEAD, Endpoint
+from rackproof.model.endpoint import ANSWERS, DEAD, Endpoint, Process
 from rackproof.model.faults import Budget
 from rackproof.model.kernel import each, evolve, fixed, frozen, put
 from rackproof.model.kv import Block, Hold, Loads
@@ -87,6 +87,21 @@ class World:
         """Whether a block's memory still exists."""
         return self.endpoints[self.blocks[block].home].process not in DEAD
 
+    def pinned(self, block: int) -> bool:
+        """Whether a frozen worker has posted a transfer from a block, which may still run."""
+        return any(
+            load.source == block and load.flying > 0 and self._frozen(request, attempt)
+            for request, loads in enumerate(self.loads)
+            for attempt, load in enumerate(loads.attempts)
+        )
+
+    def _frozen(self, request: int, attempt: int) -> bool:
+        return any(
+            endpoint.process == Process.HUNG
+            and self.streams[request].attempts[attempt].worker == worker
+            for worker, endpoint in enumerate(self.endpoints)
+        )
+
     def believed(self, worker: int) -> bool:
         """Whether the router takes a worker to be there."""
         endpoint = self.endpoints[worker]
@@ -126,17 +141,17 @@ class World:
     def awaited(self, request: int, attempt: int) -> bool:
         """Whether somebody alive is still going to read what a prefill worker holds."""
         retry, here = self.retries[request], self.streams[request].attempts[attempt]
+        release = self.protocol.release
         if self.loads[request].attempts[attempt].flying:
-            return self._reader_lives(request, attempt)
+            return self._reader(request, attempt, asleep=release != Release.HEARTBEAT)
         if here.stage == Stage.ACCEPTED:
-            return self._reader_lives(request, attempt)
+            return self._reader(request, attempt, asleep=release == Release.LEASE)
         phase = self.requests[request].phase
         return here.stage == Stage.IDLE and retry.current == attempt and phase == Phase.READY
 
-    def _reader_lives(self, request: int, attempt: int) -> bool:
+    def _reader(self, request: int, attempt: int, asleep: bool) -> bool:
+        """Whether the decode worker of an attempt is awake (or, where asleep counts, not dead)."""
         for worker, endpoint in enumerate(self.endpoints):
             if self.streams[request].attempts[attempt].worker == worker:
-                if self.protocol.release == Release.HEARTBEAT:
-                    return endpoint.process in ANSWERS
-                return endpoint.process not in DEAD
+                return endpoint.process not in DEAD if asleep else endpoint.process in ANSWERS
         return False
