@@ -49,7 +49,7 @@ def no_needless_failure(world: World, request: int) -> bool:
 @at_rest(
     request=Requests,
     premise=a_request_was_dispatched,
-    why="A booking that nobody releases is load that is not there; the router avoids a free worker.",
+    why="A booking nobody releases is load that is not there; the router avoids a free worker.",
     catches=("dynamo#11915", "dynamo#12031"),
 )
 def bookings_exact(world: World, request: int) -> bool:

@@ -119,7 +119,7 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
 def _interchangeable(
     scope: Scope, placement: Placement, homes: Sequence[int]
 ) -> tuple[tuple[Bundle, ...], ...]:
-    """The rack's own symmetry, with the blocks on its workers; and requests, which are all alike."""
+    """The rack's own symmetry, with the blocks on its workers; and requests, all alike."""
     requests = tuple(((Requests, i),) for i in range(scope.requests))
     classes = [tuple(_bundle(names, homes) for names in group) for group in placement.bundles]
     return (requests, *classes)

@@ -1,7 +1,7 @@
 """Endpoint health: what a worker is, and what discovery and the router believe it is.
 
-The truth changes by faults; belief follows by leases, watches, errors and load reports, each of which
-can be late, lost or wrong.
+The truth changes by faults; belief follows by leases, watches, errors and load reports, each of
+which can be late, lost or wrong.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ ANSWERS = (Process.UP, Process.DRAINING)
 class Endpoint:
     """A worker, in truth and in belief.
 
-    listed: discovery has it. mirrored: the router's own copy has it. removal_missed: the watcher never
-    saw it leave. inhibited, overloaded: the router does not choose it. busy: it has more than it can take.
+    listed: discovery has it. mirrored: the router's own copy has it. removal_missed: the watcher
+    never saw it leave. inhibited, overloaded: the router does not choose it. busy: it has more than
+    it can take.
     """
 
     role: Role

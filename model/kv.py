@@ -1,8 +1,8 @@
 """KV location: blocks, who owns them, what lies in them; and the transfers between them.
 
 A block's owner is the allocator's view; its content is what physically lies in it. Freeing a block
-changes the owner and not the content. A posted transfer cannot be recalled: it reads the source as it
-is when it lands, and writes the target whoever owns it by then.
+changes the owner and not the content. A posted transfer cannot be recalled: it reads the source as
+it is when it lands, and writes the target whoever owns it by then.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Block:
 class Load:
     """The KV of one dispatch: prefill side, decode side, and the posted reads or writes between.
 
-    flying: handles posted and not ended. bad: one ended in an error. garbage: one moved something else.
-    killed: the transfer was killed half-way. freed: the target was released once already.
+    flying: handles posted and not ended. bad: one ended in an error. garbage: one moved something
+    else. killed: the transfer was killed half-way. freed: the target was released once already.
     """
 
     prefill: int | None = identifier(Workers)

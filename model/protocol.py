@@ -1,8 +1,8 @@
 """The mechanisms of recovery: what a serving stack does, or does not do, when something breaks.
 
 A ``Protocol`` is a choice of each; a stack is a set of values with sources (``scenarios/stacks``).
-The defaults are the reference design, in which every property holds. In YAML a mechanism is named in
-kebab case: ``finish-latch: true``.
+The defaults are the reference design, in which every property holds. In YAML a mechanism is named
+in kebab case: ``finish-latch: true``.
 
 ``repo#N`` is issue or pull request N of: dynamo = ai-dynamo/dynamo, vllm = vllm-project/vllm.
 """
@@ -60,8 +60,8 @@ class Release(Enum):
     HEARTBEAT = "heartbeat"
     """As a lease, but the reader's heartbeats extend it while it is awake."""
     QUIESCENT = "quiescent"
-    """As with heartbeats, but never while a transfer is posted that may still run; and a reader posts
-    none once its lease is gone."""
+    """As with heartbeats, but never while a transfer is posted that may still run; and a reader
+    posts none once its lease is gone."""
 
 
 class LoadFailure(Enum):
@@ -252,7 +252,7 @@ class Protocol:
     defer_free_on_abort: bool = _mechanism(
         True,
         "Blocks of an aborted request stay allocated while a transfer into them is posted. A "
-        "posted transfer cannot be recalled: without it the write lands in another request's blocks.",
+        "posted transfer cannot be recalled: without it the write lands in another's blocks.",
         "vllm#32255",
     )
     wait_for_all_handles: bool = _mechanism(
@@ -321,7 +321,7 @@ def _described(attribute: attrs.Attribute[Any]) -> Mechanism:
 def with_mechanisms(protocol: Protocol, values: Mapping[str, object]) -> Protocol:
     """Return the protocol with mechanisms (by their YAML names) changed."""
     known = {mechanism.name: mechanism for mechanism in mechanisms()}
-    changes = {}
+    changes: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
             raise ModelError(f"there is no mechanism {name!r}")

@@ -286,7 +286,6 @@ def recover(world: World, request: int, worker: int, error: Error) -> World:
 
 def fail(world: World, request: int, needless: bool) -> World:
     """End a request in failure; note whether a worker could still have been tried."""
-    retry = world.retries[request]
     world = world.end(request, Phase.FAILED)
     if not needless or used(world, request) == world.most_dispatches:
         return world

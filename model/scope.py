@@ -20,11 +20,11 @@ def fault_names() -> tuple[str, ...]:
 class Scope:
     """The finite world to explore.
 
-    tokens: how many each output has. max_tokens: how many each request may have (by default the same;
-    more means that the engine stops by itself). retry_limit: retries of a request after its first
-    dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time. handles:
-    how many pieces a transfer is split over. guided, short, withholds: the shape of every request (see
-    ``Request``). faults: how often each fault may happen, by its kebab-case name.
+    tokens: how many each output has. max_tokens: how many each request may have (by default the
+    same; more means that the engine stops by itself). retry_limit: retries of a request after its
+    first dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
+    handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
+    request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
     """
 
     requests: int = 1

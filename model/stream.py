@@ -52,8 +52,8 @@ class Finish(Enum):
 class Attempt:
     """One dispatch: its serving worker, and its frames.
 
-    start: the first position it emits. late: a token of a step that was in flight when the request was
-    preempted is still to come.
+    start: the first position it emits. late: a token of a step that was in flight when the request
+    was preempted is still to come.
     """
 
     worker: int | None = identifier(Workers)
@@ -70,8 +70,8 @@ class Attempt:
 class Stream:
     """What the client has, and the attempts that feed it.
 
-    delivered: the next position to come. withheld: the detokeniser holds the last text back. The other
-    truths are what went wrong, once and for all.
+    delivered: the next position to come. withheld: the detokeniser holds the last text back. The
+    other truths are what went wrong, once and for all.
     """
 
     attempts: tuple[Attempt, ...] = each(Attempts)
@@ -129,8 +129,8 @@ def finish(world: World, request: int, attempt: int, worker: int) -> World | Non
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def finish_with_last_token(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """{worker} gets the last token of {request} together with the finish reason, and sends on both or
-    the reason alone.
+    """{worker} gets the last token of {request} together with the finish reason, and sends on both
+    or the reason alone.
     """
     if not serves(world, request, attempt, worker):
         return None
