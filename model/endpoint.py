@@ -126,14 +126,15 @@ def lease_expires(world: World, worker: int) -> World | None:
 
 
 @transition(fault, worker=Workers)
-def missed_removal(world: World, worker: int) -> World | None:
-    """{worker} leaves discovery amid churn, and the watcher of removals never sees it."""
+def churn(world: World, worker: int) -> World | None:
+    """{worker} leaves discovery amid other changes, which a comparison of snapshots misses."""
     endpoint = world.endpoints[worker]
-    if world.protocol.raw_removal_events or not world.budget.missed_removal:
+    if not world.budget.churn:
         return None
     if not endpoint.listed or endpoint.process in ANSWERS:
         return None
-    return world.spend("missed_removal").with_endpoint(worker, listed=False, removal_missed=True)
+    missed = not world.protocol.raw_removal_events
+    return world.spend("churn").with_endpoint(worker, listed=False, removal_missed=missed)
 
 
 @transition(step, worker=Workers)
@@ -188,20 +189,3 @@ def clear_mark(world: World, worker: int) -> World | None:
         return None
     return world.with_endpoint(worker, overloaded=False)
 
-
-TRANSITIONS = (
-    crash,
-    hang,
-    resume,
-    tray_loss,
-    drain,
-    grace_ends,
-    lease_expires,
-    missed_removal,
-    self_fence,
-    mirror_catches_up,
-    restore,
-    overload,
-    load_drops,
-    clear_mark,
-)

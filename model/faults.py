@@ -15,7 +15,7 @@ class Budget:
     drain: int = bounded(0, "faults")
     tray_loss: int = bounded(0, "faults")
     overload: int = bounded(0, "faults")
-    missed_removal: int = bounded(0, "faults")
+    churn: int = bounded(0, "faults")
     disconnect: int = bounded(0, "faults")
     preemption: int = bounded(0, "faults")
     transfer_failure: int = bounded(0, "faults")

@@ -284,10 +284,13 @@ def hold_expires(world: World, request: int, attempt: int) -> World | None:
 
 @transition(fault, request=Requests, attempt=Attempts)
 def slow_read(world: World, request: int, attempt: int) -> World | None:
-    """The read of {request} takes longer than the lease on its blocks, which are freed."""
+    """The read of {request} takes longer than a lease: where no heartbeat extends it, it ends."""
     load = world.loads[request].attempts[attempt]
     if load.hold != Hold.HELD or not world.budget.slow_read:
         return None
-    if world.protocol.release != Release.LEASE or not world.awaited(request, attempt):
+    if not world.awaited(request, attempt):
         return None
-    return world.spend("slow_read").release_hold(request, attempt)
+    world = world.spend("slow_read")
+    if world.protocol.release == Release.LEASE:
+        return world.release_hold(request, attempt)
+    return world

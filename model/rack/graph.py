@@ -1,8 +1,8 @@
 """The rack as a graph: what is in it, what lies in what, and which links join it.
 
 Nodes have a ``kind`` and, where they are part of something, the name of their ``parent``; further
-attributes (a scheduling domain, a tenant) are labels. Links have a ``kind``, ``bandwidth_GB_s`` (one
-way) and ``latency_us``.
+attributes (a scheduling domain, a tenant) are labels. Links have a ``kind``, ``bandwidth_GB_s``
+(one way) and ``latency_us``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from attrs import frozen
 
@@ -18,8 +18,6 @@ GPUS_AN_INSTANCE: Final = 4
 
 Names = tuple[tuple[str, int], ...]
 """A bundle by the names of its sorts: ("tray", 0), ("worker", 2)."""
-
-T = TypeVar("T")
 
 
 @frozen
@@ -175,21 +173,23 @@ def _laid_over(
     rack: Rack, instances: Sequence[Instance], trays: Sequence[str], one: int, other: int
 ) -> tuple[Names, Names] | None:
     """The bundles of two trays, in one order, where the rack lets them be exchanged."""
-    mine = [i for i, instance in enumerate(instances) if instance.tray == one]
-    theirs = {
-        (instances[i].role, frozenset(instances[i].gpus)): i
-        for i in range(len(instances))
-        if instances[i].tray == other
-    }
+    mine, others = (_on(instances, tray) for tray in (one, other))
+    if sorted(instances[i].role for i in mine) != sorted(instances[i].role for i in others):
+        return None
+    theirs = {(instances[i].role, frozenset(instances[i].gpus)): i for i in others}
     for moved in tray_swaps(rack, trays[one], trays[other]):
         images = [
             theirs.get((instances[i].role, frozenset(moved[gpu] for gpu in instances[i].gpus)))
             for i in mine
         ]
-        if len(mine) == len(theirs) and None not in images:
-            pairs = [image for image in images if image is not None]
-            return _names(one, mine), _names(other, pairs)
+        found = [image for image in images if image is not None]
+        if len(found) == len(mine):
+            return _names(one, mine), _names(other, found)
     return None
+
+
+def _on(instances: Sequence[Instance], tray: int) -> list[int]:
+    return [i for i, instance in enumerate(instances) if instance.tray == tray]
 
 
 def _names(tray: int, workers: Iterable[int]) -> Names:
@@ -200,7 +200,6 @@ def _workers_alike(
     rack: Rack, instances: Sequence[Instance], tray: int
 ) -> Iterable[tuple[Names, ...]]:
     """Classes of workers on one tray that can be exchanged, each with its own NICs."""
-    here = [i for i, instance in enumerate(instances) if instance.tray == tray]
 
     def laid(one: int, other: int) -> tuple[Names, Names] | None:
         a, b = instances[one], instances[other]
@@ -208,7 +207,7 @@ def _workers_alike(
             return None
         return (("worker", one),), (("worker", other),)
 
-    for group in _grouped(here, laid):
+    for group in _grouped(_on(instances, tray), laid):
         if len(group) > 1:
             yield tuple(group.values())
 

@@ -24,8 +24,8 @@ class Shape:
     """What a preset is made of.
 
     scale_out_GB_s: the network of one GPU (50 is 400 Gb/s). hosts: CPUs of a tray; each is joined
-    to its share of the tray's GPUs, over C2C or PCIe. nvlink_across_trays: one NVLink domain a rack,
-    rather than one a tray.
+    to its share of the tray's GPUs, over C2C or PCIe. nvlink_across_trays: one NVLink domain a
+    rack, rather than one a tray.
     """
 
     racks: int = 1

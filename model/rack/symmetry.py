@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import networkx as nx
 from networkx.algorithms.isomorphism import GraphMatcher
@@ -70,18 +70,22 @@ def _kinds(rack: Rack, nodes: Sequence[str]) -> list[Part]:
 
 def _laid(rack: Rack, one: Sequence[str], other: Sequence[str]) -> Iterator[dict[str, str]]:
     """The ways to lay the parts of one tray on those of another, links among them included."""
-    graphs = [nx.Graph(rack.graph.subgraph(nodes)) for nodes in (one, other)]
-    for graph in graphs:
-        for node, data in graph.nodes(data=True):
-            data["outside"] = _outside(rack, node, graph)
-            data.pop("parent", None)
-    matcher = GraphMatcher(*graphs, node_match=_equal, edge_match=_equal)
+    matcher = GraphMatcher(
+        _apart(rack, one), _apart(rack, other), node_match=_equal, edge_match=_equal
+    )
     yield from matcher.isomorphisms_iter()
 
 
-def _outside(rack: Rack, node: str, graph: Graph) -> dict[str, Any]:
-    """A node's links to what is not in its tray."""
-    return {other: dict(data) for other, data in rack.graph[node].items() if other not in graph}
+def _apart(rack: Rack, nodes: Sequence[str]) -> Graph:
+    """The part of the rack that some nodes are, each labelled with its links to all the rest."""
+    graph: Graph = nx.Graph()
+    for node in nodes:
+        labels = {key: item for key, item in rack.graph.nodes[node].items() if key != "parent"}
+        links = {other: dict(link) for other, link in rack.graph[node].items()}
+        outside = {other: link for other, link in links.items() if other not in nodes}
+        graph.add_node(node, **labels, outside=outside)
+        graph.add_edges_from((node, other, links[other]) for other in links if other in nodes)
+    return graph
 
 
 def _equal(one: object, other: object) -> bool:
