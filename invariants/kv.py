@@ -63,7 +63,7 @@ def no_kv_leak(world: World, block: int) -> bool:
     posted transfer still pins it.
     """
     here = world.blocks[block]
-    if here.owner == None or world.endpoints[here.home].process != Process.UP:
+    if here.owner == None or world.endpoints[world.homes[block]].process != Process.UP:
         return True
     return world.pinned(block)
 

@@ -90,17 +90,17 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         max_tokens=scope.max_tokens or scope.tokens,
         most_dispatches=scope.retry_limit + 1,
         handles=scope.handles,
+        roles=tuple(Role(instance.role) for instance in placement.instances),
+        trays=tuple(instance.tray for instance in placement.instances),
+        homes=tuple(homes),
         requests=tuple(shape for _ in each_request),
         streams=tuple(
             Stream(attempts=tuple(Attempt() for _ in each_attempt)) for _ in each_request
         ),
         loads=tuple(Loads(attempts=tuple(Load() for _ in each_attempt)) for _ in each_request),
         retries=tuple(Retry() for _ in each_request),
-        endpoints=tuple(
-            Endpoint(role=Role(instance.role), tray=instance.tray)
-            for instance in placement.instances
-        ),
-        blocks=tuple(Block(home=home) for home in homes),
+        endpoints=tuple(Endpoint() for _ in placement.instances),
+        blocks=tuple(Block() for _ in homes),
         budget=scope.budget,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rackproof.model.kernel import fault, frozen, owner, step, timer, transition
+from rackproof.model.kernel import fault, frozen, step, timer, transition
 from rackproof.model.sorts import Trays, Workers
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ class Endpoint:
     it can take.
     """
 
-    role: Role
-    tray: int = owner(Trays)
     process: Process = Process.UP
     listed: bool = True
     mirrored: bool = True
@@ -62,6 +60,11 @@ class Endpoint:
     inhibited: bool = False
     busy: bool = False
     overloaded: bool = False
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is awake and at work."""
+        return (self.process == Process.UP) | (self.process == Process.DRAINING)
 
 
 @transition(fault, worker=Workers)
@@ -93,7 +96,7 @@ def tray_loss(world: World, tray: int) -> World | None:
     """{tray} loses power: every worker on it is gone, and no connection is closed."""
     if not world.budget.tray_loss:
         return None
-    hit = [w for w, endpoint in enumerate(world.endpoints) if endpoint.tray == tray]
+    hit = [worker for worker, home in enumerate(world.trays) if home == tray]
     world = world.spend("tray_loss")
     for worker in hit:
         world = world.with_endpoint(worker, process=Process.LOST)
@@ -188,4 +191,3 @@ def clear_mark(world: World, worker: int) -> World | None:
     if endpoint.busy or not endpoint.overloaded or not world.protocol.clear_overload:
         return None
     return world.with_endpoint(worker, overloaded=False)
-

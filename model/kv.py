@@ -17,7 +17,6 @@ from rackproof.model.kernel import (
     fault,
     frozen,
     identifier,
-    owner,
     step,
     timer,
     transition,
@@ -44,7 +43,6 @@ class Hold(Enum):
 class Block:
     """Room for one request's KV on a worker."""
 
-    home: int = owner(Workers)
     owner: int | None = identifier(Requests)
     content: int | None = identifier(Requests)
 
@@ -87,7 +85,7 @@ def given_up(world: World, request: int, attempt: int) -> bool:
 def prefill(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
     """{worker} computes the prefill of {request} into {block}."""
     load, here = world.loads[request].attempts[attempt], world.blocks[block]
-    if load.hold != Hold.ASKED or load.prefill != worker or here.home != worker:
+    if load.hold != Hold.ASKED or load.prefill != worker or world.homes[block] != worker:
         return None
     if here.owner != None or world.endpoints[worker].process not in ANSWERS:
         return None
@@ -122,7 +120,7 @@ def admit(world: World, request: int, attempt: int, worker: int, block: int) -> 
     """{worker} schedules {request} into {block}, and asks for its KV."""
     here = world.streams[request].attempts[attempt]
     load, target = world.loads[request].attempts[attempt], world.blocks[block]
-    if here.stage != Stage.ACCEPTED or here.worker != worker or target.home != worker:
+    if here.stage != Stage.ACCEPTED or here.worker != worker or world.homes[block] != worker:
         return None
     if target.owner != None or world.endpoints[worker].process not in ANSWERS:
         return None
@@ -239,17 +237,17 @@ def abort(world: World, request: int, attempt: int, worker: int) -> World | None
         told = world.protocol.notify_when_aborted
         return world.release_hold(request, attempt) if told else world
     if here.stage == Stage.RUNNING or not load.flying:
-        return world.free_target(request, attempt)
-    return _abort_load(world, request, attempt)
+        return world.free_target(request, attempt, worker)
+    return _abort_load(world, request, attempt, worker)
 
 
-def _abort_load(world: World, request: int, attempt: int) -> World:
+def _abort_load(world: World, request: int, attempt: int, worker: int) -> World:
     """Abort while a transfer is posted."""
     if not world.protocol.spare_transfers:
         return world.with_load(request, attempt, killed=True)
     if world.protocol.defer_free_on_abort:
         return world.with_load(request, attempt, aborted=True)
-    return world.free_target(request, attempt)
+    return world.free_target(request, attempt, worker)
 
 
 @transition(step, request=Requests, attempt=Attempts)

@@ -57,10 +57,11 @@ class Retry:
 
 def chosen(world: World, request: int, worker: int, role: Role) -> bool:
     """Whether the router may choose a worker for a request."""
+    if world.roles[worker] != role:
+        return False
     endpoint = world.endpoints[worker]
     return (
-        (endpoint.role == role)
-        & world.believed(worker)
+        world.believed(worker)
         & (endpoint.inhibited == False)
         & (endpoint.overloaded == False)
         & lacks(world.retries[request].excluded, worker)
@@ -78,7 +79,8 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
     if world.requests[request].phase != Phase.QUEUED:
         return None
     endpoint, retry = world.endpoints[worker], world.retries[request]
-    if endpoint.role == Role.DECODE or not chosen(world, request, worker, endpoint.role):
+    role = world.roles[worker]
+    if role == Role.DECODE or not chosen(world, request, worker, role):
         return None
     if retry.booked:
         return world.with_retry(request, refused=True).end(request, Phase.FAILED)
@@ -93,7 +95,7 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
     )
     if dead:
         return recover(world, request, worker, Error.CONNECT)
-    return _begin(world, request, following, worker, endpoint.role)
+    return _begin(world, request, following, worker, role)
 
 
 def used(world: World, request: int) -> int:
@@ -157,7 +159,7 @@ def start_stream(world: World, request: int, attempt: int, worker: int) -> World
     if here.stage != Stage.ACCEPTED or here.worker != worker:
         return None
     endpoint = world.endpoints[worker]
-    if endpoint.role != Role.AGGREGATED or endpoint.process not in ANSWERS:
+    if world.roles[worker] != Role.AGGREGATED or endpoint.process not in ANSWERS:
         return None
     if world.refuses(request, attempt):
         return None

@@ -124,7 +124,7 @@ def finish(world: World, request: int, attempt: int, worker: int) -> World | Non
     if here.finish != Finish.NONE or here.sent < limit(world, here):
         return None
     ended = world.with_attempt(request, attempt, finish=Finish.SENT, stage=Stage.OVER)
-    return ended.free_target(request, attempt)
+    return ended.free_target(request, attempt, worker)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
@@ -139,7 +139,7 @@ def finish_with_last_token(world: World, request: int, attempt: int, worker: int
         return None
     sent = here.sent + int(world.protocol.send_last_tokens)
     ended = world.with_attempt(request, attempt, sent=sent, finish=Finish.SENT, stage=Stage.OVER)
-    return ended.free_target(request, attempt)
+    return ended.free_target(request, attempt, worker)
 
 
 def heard(world: World, request: int, attempt: int) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackproof.model.endpoint import ANSWERS, DEAD, Endpoint, Process
+from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
 from rackproof.model.kernel import each, evolve, fixed, frozen, put
 from rackproof.model.kv import Block, Hold, Loads
+from rackproof.model.logic import some
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
@@ -20,7 +21,8 @@ class World:
     """One state.
 
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
-    retry limit and one; handles: how many a transfer is split over.
+    retry limit and one; handles: how many a transfer is split over. roles and trays: of each
+    worker; homes: the worker that each block is on.
     """
 
     protocol: Protocol = fixed()
@@ -28,6 +30,9 @@ class World:
     max_tokens: int = fixed()
     most_dispatches: int = fixed()
     handles: int = fixed()
+    roles: tuple[Role, ...] = fixed()
+    trays: tuple[int, ...] = fixed()
+    homes: tuple[int, ...] = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
@@ -85,20 +90,20 @@ class World:
 
     def exists(self, block: int) -> bool:
         """Whether a block's memory still exists."""
-        return self.endpoints[self.blocks[block].home].process not in DEAD
+        return self.endpoints[self.homes[block]].process not in DEAD
 
     def pinned(self, block: int) -> bool:
         """Whether a frozen worker has posted a transfer from a block, which may still run."""
-        return any(
-            load.source == block and load.flying > 0 and self._frozen(request, attempt)
+        return some(
+            (load.source == block) & (load.flying > 0) & self._frozen(request, attempt)
             for request, loads in enumerate(self.loads)
             for attempt, load in enumerate(loads.attempts)
         )
 
     def _frozen(self, request: int, attempt: int) -> bool:
-        return any(
-            endpoint.process == Process.HUNG
-            and self.streams[request].attempts[attempt].worker == worker
+        here = self.streams[request].attempts[attempt]
+        return some(
+            (endpoint.process == Process.HUNG) & (here.worker == worker)
             for worker, endpoint in enumerate(self.endpoints)
         )
 
@@ -107,9 +112,11 @@ class World:
         endpoint = self.endpoints[worker]
         return endpoint.listed if self.protocol.select_from_discovery else endpoint.mirrored
 
-    def free_target(self, request: int, attempt: int) -> World:
-        """The world in which the decode worker released an attempt's blocks."""
-        return self._free(request, self.loads[request].attempts[attempt].target)
+    def free_target(self, request: int, attempt: int, worker: int | None = None) -> World:
+        """The world in which the decode worker (where it is known) released an attempt's blocks."""
+        target = self.loads[request].attempts[attempt].target
+        at = self._serving(Role.DECODE) if worker == None else [worker]
+        return self._free(request, target, at)
 
     def release_hold(self, request: int, attempt: int) -> World:
         """The world in which the prefill worker released an attempt's blocks."""
@@ -117,12 +124,15 @@ class World:
         if load.hold != Hold.HELD:
             return self
         world = self.with_load(request, attempt, hold=Hold.FREED)
-        return world._free(request, load.source)
+        return world._free(request, load.source, self._serving(Role.PREFILL))
 
-    def _free(self, request: int, wanted: int | None) -> World:
+    def _serving(self, role: Role) -> list[int]:
+        return [worker for worker, its in enumerate(self.roles) if its == role]
+
+    def _free(self, request: int, wanted: int | None, workers: list[int]) -> World:
         world = self
-        for index, block in enumerate(self.blocks):
-            if wanted == index and block.owner == request:
+        for index, home in enumerate(self.homes):
+            if home in workers and wanted == index and self.blocks[index].owner == request:
                 world = world.with_block(index, owner=None)
         return world
 
@@ -133,10 +143,7 @@ class World:
 
     def target_answers(self, request: int, attempt: int) -> bool:
         """Whether the decode worker of an attempt is alive and awake."""
-        for worker, endpoint in enumerate(self.endpoints):
-            if self.streams[request].attempts[attempt].worker == worker:
-                return endpoint.process in ANSWERS
-        return False
+        return self._reader(request, attempt, asleep=False)
 
     def awaited(self, request: int, attempt: int) -> bool:
         """Whether somebody alive is still going to read what a prefill worker holds."""
@@ -151,7 +158,9 @@ class World:
 
     def _reader(self, request: int, attempt: int, asleep: bool) -> bool:
         """Whether the decode worker of an attempt is awake (or, where asleep counts, not dead)."""
-        for worker, endpoint in enumerate(self.endpoints):
-            if self.streams[request].attempts[attempt].worker == worker:
-                return endpoint.process not in DEAD if asleep else endpoint.process in ANSWERS
-        return False
+        here = self.streams[request].attempts[attempt]
+        return some(
+            (here.worker == worker)
+            & (endpoint.answers | (asleep & (endpoint.process == Process.HUNG)))
+            for worker, endpoint in enumerate(self.endpoints)
+        )

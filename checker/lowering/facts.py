@@ -26,6 +26,8 @@ class Facts:
         self._arena, self._masks, self._lows = arena, masks, lows
         self._narrowed: dict[int, int] = {}
         self._known: dict[Node, bool] = {}
+        self._open: dict[Node, int] = {}  # what was open, and after how many decisions
+        self._decided = 0
         self.consulted = consulted
 
     def mask(self, slot: int) -> int:
@@ -56,6 +58,16 @@ class Facts:
         known = self._known.get(node)
         if known is not None:
             return known
+        if self._open.get(node) == self._decided:
+            return None
+        known = self._derived(node)
+        if known is None:
+            self._open[node] = self._decided
+        else:
+            self._known[node] = known
+        return known
+
+    def _derived(self, node: Node) -> bool | None:
         op, operands = self._arena.part(node)
         if op is Op.CONST:
             return bool(operands[0])
@@ -71,6 +83,7 @@ class Facts:
     def assume(self, node: Node, value: bool) -> None:
         """Take a test for decided, and narrow the slots it speaks of."""
         self._known[node] = value
+        self._decided += 1
         op, operands = self._arena.part(node)
         if op is Op.NOT:
             self.assume(operands[0], not value)

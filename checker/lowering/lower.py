@@ -66,6 +66,7 @@ class _Lowered:
     run: Callable[[], Tree]
     tree: Tree = field(factory=Disabled)
     consulted: set[int] = field(factory=set)
+    paths: int = 0
 
 
 class _Lowering:
@@ -103,15 +104,23 @@ class _Lowering:
         return found
 
     def actions(self) -> list[tuple[Firing, Tree]]:
-        """Lower every firing until no slot gains a value."""
-        lowered = [(firing, _Lowered(self._transition(firing))) for firing in self.system.firings()]
-        pending = [item for _, item in lowered]
+        """Lower every firing until no slot gains a value.
+
+        Those with few paths come first: what they add is then there before the costly ones are
+        lowered, and lowered again.
+        """
+        firings = list(self.system.firings())
+        items = [_Lowered(self._transition(firing)) for firing in firings]
+        pending = items
         while pending:
-            grown: set[int] = set()
-            for item in pending:
-                grown |= self._lower(item)
-            pending = [item for _, item in lowered if item.consulted & grown]
-        return [(firing, item.tree) for firing, item in lowered]
+            cheap = 2 * min(item.paths for item in pending)
+            now = [item for item in pending if item.paths <= cheap]
+            later = [item for item in pending if item.paths > cheap]
+            grown = set().union(*(self._lower(item) for item in now))
+            woken = {id(item) for item in items if item.consulted & grown}
+            woken |= {id(item) for item in later}
+            pending = [item for item in items if id(item) in woken]
+        return [(firing, item.tree) for firing, item in zip(firings, items, strict=True)]
 
     def predicates(self) -> list[tuple[Property, tuple[int, ...], Tree]]:
         """Lower every instance of every property."""
@@ -126,8 +135,10 @@ class _Lowering:
     def _lower(self, item: _Lowered) -> set[int]:
         """Lower an item under the present values; return the slots that gained one."""
         before, consulted = list(self.masks), set[int]()
+        item.paths = 0
 
         def begin(choices: Sequence[bool]) -> None:
+            item.paths += 1
             self.run.begin(before, choices, consulted)
 
         item.tree = explore(item.run, self.run, begin, self.trees)

@@ -76,7 +76,7 @@ def _from_yaml(name: str, text: str) -> Rack:
         if "nodes" in entries or "links" in entries:
             raise ModelError("nodes and links cannot go with a preset")
         options = entries.get("options", {})
-        return preset(str(entries["preset"]), _map(options, "options"))
+        return preset(str(entries["preset"]), _map(options, "options"), name)
     if "options" in entries:
         raise ModelError("options are of a preset, and there is none")
     return checked(name, _listed(entries.get("nodes"), entries.get("links", [])))

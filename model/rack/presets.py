@@ -65,7 +65,9 @@ def presets() -> tuple[str, ...]:
     return tuple(_SHAPES)
 
 
-def preset(name: str, options: Mapping[str, object] | None = None) -> Rack:
+def preset(
+    name: str, options: Mapping[str, object] | None = None, called: str | None = None
+) -> Rack:
     """Make a preset, with other numbers where options give them (``trays: 4``)."""
     if name not in _SHAPES:
         raise ModelError(f"there is no rack {name!r}; there are {', '.join(_SHAPES)}")
@@ -76,7 +78,7 @@ def preset(name: str, options: Mapping[str, object] | None = None) -> Rack:
         raise ModelError(
             f"rack {name}: {shape.gpus} GPUs have no even share of {shape.hosts} hosts"
         )
-    return checked(name, _Builder(shape).graph)
+    return checked(called or name, _Builder(shape).graph)
 
 
 def _option(name: str, key: str) -> str:
