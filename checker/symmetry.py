@@ -243,8 +243,6 @@ class _Renaming:
             return self.arena.var(self.slot(operands[0]))
         if op is Op.EQ and (sort := self._identifiers(operands)) is not None:
             return self.arena.eq(*(self._value(sort, operand) for operand in operands))
-        if op is Op.ADD:
-            return self.arena.total(self.node(term) for term in self.arena.terms(node))
         return self.arena.apply(op, tuple(self.node(operand) for operand in operands))
 
     def _identifiers(self, operands: tuple[Node, ...]) -> Identifiers | None:
@@ -301,6 +299,7 @@ class _Diagrams:
         self.arena: Arena = relation.arena
         self.ranges = {v.slot: (v.low, v.high) for v in relation.variables}
         self.rank = self._ranked(relation)
+        self.forms = _Forms(relation.arena)
         self._index: dict[object, Diagram] = {}
         self._parts: list[tuple[int, tuple[Diagram, ...]] | Leaf] = []
         self._built: dict[int, tuple[Tree, Diagram]] = {}
@@ -316,7 +315,7 @@ class _Diagrams:
 
     def same(self, one: Tree, other: Tree) -> bool:
         """Whether two trees do the same in every state."""
-        return _equal(one, other) or self._tree(one) == self._tree(other)
+        return self.forms.same(one, other) or self._tree(one) == self._tree(other)
 
     def _tree(self, tree: Tree) -> Diagram:
         known = self._built.get(id(tree))
@@ -329,7 +328,8 @@ class _Diagrams:
             case Test(condition, yes, no):
                 return self._choose(self._atom(condition), self._tree(yes), self._tree(no))
             case Update(writes):
-                return self._leaf(("update", *sorted(writes)))
+                formed = ((slot, self.forms.form(node)) for slot, node in writes)
+                return self._leaf(("update", *sorted(formed)))
             case Verdict(value):
                 return self._atom(value)
             case Raises():
@@ -430,13 +430,45 @@ class _Diagrams:
         return known
 
 
-def _equal(one: Tree, other: Tree) -> bool:
-    """Whether two trees are the same test by test."""
-    if one is other:
-        return True
-    if isinstance(one, Test) and isinstance(other, Test):
-        same = one.condition == other.condition
-        return same and _equal(one.yes, other.yes) and _equal(one.no, other.no)
-    if isinstance(one, Update) and isinstance(other, Update):
-        return sorted(one.writes) == sorted(other.writes)
-    return type(one) is type(other) and one == other
+class _Forms:
+    """One form for nodes that differ in the order of a conjunction, a disjunction or a sum."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        self._known: dict[Node, Node] = {}
+
+    def form(self, node: Node) -> Node:
+        """The form of a node."""
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._formed(node)
+        return known
+
+    def _formed(self, node: Node) -> Node:
+        op, operands = self.arena.part(node)
+        if op in (Op.VAR, Op.CONST):
+            return node
+        if op in (Op.AND, Op.OR, Op.ADD):
+            first, *rest = sorted(self.form(term) for term in self.arena.terms(node))
+            for term in rest:
+                first = self.arena.apply(op, (first, term))
+            return first
+        return self.arena.apply(op, tuple(self.form(operand) for operand in operands))
+
+    def same(self, one: Tree, other: Tree) -> bool:
+        """Whether two trees are the same test by test."""
+        if one is other:
+            return True
+        match one, other:
+            case Test(), Test():
+                alike = self.form(one.condition) == self.form(other.condition)
+                return alike and self.same(one.yes, other.yes) and self.same(one.no, other.no)
+            case Update(), Update():
+                return self._writes(one) == self._writes(other)
+            case Verdict(), Verdict():
+                return self.form(one.value) == self.form(other.value)
+            case _:
+                return type(one) is type(other) and one == other
+
+    def _writes(self, update: Update) -> list[tuple[int, Node]]:
+        return sorted((slot, self.form(node)) for slot, node in update.writes)

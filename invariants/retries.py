@@ -8,7 +8,7 @@ from rackproof.invariants.premises import (
     a_request_was_retried_or_failed,
 )
 from rackproof.model.kernel import always, at_rest
-from rackproof.model.request import TERMINAL
+from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Requests
 from rackproof.model.world import World
 
@@ -44,6 +44,28 @@ def no_duplicate_request(world: World, request: int) -> bool:
 def no_needless_failure(world: World, request: int) -> bool:
     """No migratable request fails while it has retries left and a worker could be chosen."""
     return not world.requests[request].needless
+
+
+@always(
+    request=Requests,
+    premise=a_request_was_retried_or_failed,
+    why="The retry is lost on a worker that is known to be bad, and the limit is soon reached.",
+    catches=("dynamo#11647",),
+)
+def retries_go_elsewhere(world: World, request: int) -> bool:
+    """No retry goes back to a worker that failed the request while another can be chosen."""
+    return not world.retries[request].back_to_failed
+
+
+@always(
+    request=Requests,
+    premise=a_request_is_over,
+    why="An error with nothing wrong anywhere is a defect of the protocol itself.",
+    catches=("dynamo#826",),
+)
+def no_failure_without_fault(world: World, request: int) -> bool:
+    """No request fails in a run without any fault."""
+    return world.requests[request].phase != Phase.FAILED or world.budget != world.given
 
 
 @at_rest(

@@ -87,6 +87,6 @@ def terminal_latch(world: World, request: int) -> bool:
     catches=("dynamo lib/llm/src/migration.rs (W2)",),
 )
 def complete_output_succeeds(world: World, request: int) -> bool:
-    """A request whose whole output was delivered does not fail."""
-    whole = world.streams[request].delivered >= world.tokens
+    """A request that was given all the tokens it allowed does not fail."""
+    whole = world.streams[request].delivered >= world.max_tokens
     return not (world.requests[request].phase == Phase.FAILED and whole)

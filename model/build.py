@@ -90,6 +90,7 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         max_tokens=scope.max_tokens or scope.tokens,
         most_dispatches=scope.retry_limit + 1,
         handles=scope.handles,
+        given=scope.budget,
         roles=tuple(Role(instance.role) for instance in placement.instances),
         trays=tuple(instance.tray for instance in placement.instances),
         homes=tuple(homes),

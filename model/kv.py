@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rackproof.model.endpoint import ANSWERS, DEAD
+from rackproof.model.endpoint import ANSWERS
 from rackproof.model.kernel import (
     bounded,
     each,
@@ -131,7 +131,7 @@ def admit(world: World, request: int, attempt: int, worker: int, block: int) -> 
     world = world.with_block(block, owner=request, content=None)
     world = world.with_attempt(request, attempt, stage=Stage.LOADING)
     if world.protocol.release == Release.QUIESCENT and load.hold != Hold.HELD:
-        return load_failed(world.with_load(request, attempt, target=block), request, attempt)
+        return load_failed(world.with_load(request, attempt, target=block), request, attempt, block)
     return world.with_load(request, attempt, target=block, flying=world.handles)
 
 
@@ -156,72 +156,73 @@ def land(world: World, request: int, attempt: int, source: int, target: int) -> 
     world = world.with_load(request, attempt, flying=load.flying - 1, garbage=load.garbage | wrong)
     if world.blocks[target].owner != request:
         world = world.with_block(target, content=request)
-    return ended(world, request, attempt) if last else world
+    return ended(world, request, attempt, target) if last else world
 
 
-def ended(world: World, request: int, attempt: int) -> World:
+def ended(world: World, request: int, attempt: int, target: int) -> World:
     """Every handle of a transfer has ended: tell both sides."""
     load = world.loads[request].attempts[attempt]
     if world.streams[request].attempts[attempt].stage != Stage.LOADING:
         world = world.release_hold(request, attempt)
-        return signal(world, request, attempt) if load.aborted else world
+        return signal(world, request, attempt, target) if load.aborted else world
     leased = load.hold == Hold.HELD
     if load.bad or (world.protocol.validate_after_read and not leased):
-        return load_failed(world, request, attempt)
+        return load_failed(world, request, attempt, target)
     world = world.release_hold(request, attempt)
-    return _start(world, request, attempt, load.garbage)
+    return _start(world, request, attempt, target, load.garbage)
 
 
-def _start(world: World, request: int, attempt: int, garbage: bool) -> World:
-    load = world.loads[request].attempts[attempt]
+def _start(world: World, request: int, attempt: int, target: int, garbage: bool) -> World:
     if not garbage:
-        for block in range(len(world.blocks)):
-            if load.target == block:
-                world = world.with_block(block, content=request)
+        world = world.with_block(target, content=request)
     return world.with_attempt(request, attempt, stage=Stage.RUNNING)
 
 
-def load_failed(world: World, request: int, attempt: int) -> World:
+def load_failed(world: World, request: int, attempt: int, target: int) -> World:
     """The load of an attempt failed: do what the policy says."""
     match world.protocol.load_failure:
         case LoadFailure.UNREPORTED:
-            return _start(world, request, attempt, garbage=True)
+            return _start(world, request, attempt, target, garbage=True)
         case LoadFailure.RECOMPUTE:
-            return _start(world, request, attempt, garbage=False)
+            return _start(world, request, attempt, target, garbage=False)
         case _:
             world = world.with_attempt(request, attempt, stage=Stage.OVER, link=Link.ERROR)
-            return world.free_target(request, attempt)
+            return world.free(request, target)
 
 
-@transition(fault, request=Requests, attempt=Attempts)
-def transfer_failure(world: World, request: int, attempt: int) -> World | None:
-    """A handle of the transfer of {request} ends in an error."""
+@transition(fault, request=Requests, attempt=Attempts, target=Blocks)
+def transfer_failure(world: World, request: int, attempt: int, target: int) -> World | None:
+    """A handle of the transfer of {request} into {target} ends in an error."""
     load = world.loads[request].attempts[attempt]
-    if not load.flying or load.killed or not world.budget.transfer_failure:
+    if not load.flying or load.target != target or load.killed:
+        return None
+    if not world.budget.transfer_failure:
         return None
     loading = world.streams[request].attempts[attempt].stage == Stage.LOADING
     last = load.flying == 1
     world = world.spend("transfer_failure")
     world = world.with_load(request, attempt, flying=load.flying - 1, bad=True)
     if last:
-        return ended(world, request, attempt)
+        return ended(world, request, attempt, target)
     if loading and not world.protocol.wait_for_all_handles:
-        return load_failed(world, request, attempt)
+        return load_failed(world, request, attempt, target)
     return world
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
-def peer_is_gone(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """The transfer of {request} fails: {worker}, which holds the source, is gone."""
+@transition(step, request=Requests, attempt=Attempts, source=Blocks, target=Blocks)
+def peer_is_gone(
+    world: World, request: int, attempt: int, source: int, target: int
+) -> World | None:
+    """The transfer of {request} from {source} to {target} fails: its source is gone."""
     load = world.loads[request].attempts[attempt]
-    if not load.flying or load.prefill != worker or load.killed:
+    if not load.flying or load.source != source or load.target != target or load.killed:
         return None
-    if world.endpoints[worker].process not in DEAD or not world.target_answers(request, attempt):
+    if world.exists(source) or world.endpoints[world.homes[target]].process not in ANSWERS:
         return None
     if world.protocol.transfer == Transfer.PUSH and not world.protocol.notice_peer_loss:
         return None
     world = world.with_load(request, attempt, flying=0, bad=True)
-    return ended(world, request, attempt)
+    return ended(world, request, attempt, target)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
@@ -250,21 +251,25 @@ def _abort_load(world: World, request: int, attempt: int, worker: int) -> World:
     return world.free_target(request, attempt, worker)
 
 
-@transition(step, request=Requests, attempt=Attempts)
-def abort_completes(world: World, request: int, attempt: int) -> World | None:
-    """The engine sees the abort of {request} through: nothing is left to send."""
+@transition(step, request=Requests, attempt=Attempts, target=Blocks)
+def abort_completes(world: World, request: int, attempt: int, target: int) -> World | None:
+    """The engine with {target} sees the abort of {request} through: nothing is left to send."""
     load = world.loads[request].attempts[attempt]
-    if not load.freed or load.freed_twice or world.protocol.latch_completions:
+    if not load.freed or load.target != target or load.freed_twice:
         return None
-    return signal(world, request, attempt) if world.target_answers(request, attempt) else None
+    if world.protocol.latch_completions:
+        return None
+    if world.endpoints[world.homes[target]].process not in ANSWERS:
+        return None
+    return signal(world, request, attempt, target)
 
 
-def signal(world: World, request: int, attempt: int) -> World:
+def signal(world: World, request: int, attempt: int, target: int) -> World:
     """A completion signal for an aborted request: its blocks are released."""
     load = world.loads[request].attempts[attempt]
     if load.freed:
         return world.with_load(request, attempt, freed_twice=True)
-    return world.with_load(request, attempt, freed=True).free_target(request, attempt)
+    return world.with_load(request, attempt, freed=True).free(request, target)
 
 
 @transition(timer, request=Requests, attempt=Attempts)

@@ -42,16 +42,17 @@ class Error(Enum):
 class Retry:
     """The retry state of a request.
 
-    current: its present attempt. dispatches: how many there were, one request id for all. excluded:
+    current: its present attempt. dispatches: how many there were, one request id for all. failed:
     workers that failed it. booked: workers that a booking under its id is held at.
     """
 
     current: int | None = identifier(Attempts)
     dispatches: int = bounded(0, "dispatches")
-    excluded: frozenset[int] = members(Workers)
+    failed: frozenset[int] = members(Workers)
     booked: frozenset[int] = members(Workers)
     release_lost: bool = False
     to_removed: bool = False
+    back_to_failed: bool = False
     refused: bool = False
 
 
@@ -59,12 +60,12 @@ def chosen(world: World, request: int, worker: int, role: Role) -> bool:
     """Whether the router may choose a worker for a request."""
     if world.roles[worker] != role:
         return False
-    endpoint = world.endpoints[worker]
+    endpoint, excludes = world.endpoints[worker], world.protocol.exclude_failed_workers
     return (
         world.believed(worker)
         & (endpoint.inhibited == False)
         & (endpoint.overloaded == False)
-        & lacks(world.retries[request].excluded, worker)
+        & (lacks(world.retries[request].failed, worker) | (not excludes))
     )
 
 
@@ -92,10 +93,22 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
         dispatches=min(retry.dispatches + 1, world.most_dispatches + 1),
         booked=frozenset({worker}),
         to_removed=retry.to_removed | (endpoint.listed == False),
+        back_to_failed=retry.back_to_failed | returns(world, request, worker),
     )
     if dead:
         return recover(world, request, worker, Error.CONNECT)
     return _begin(world, request, following, worker, role)
+
+
+def returns(world: World, request: int, worker: int) -> bool:
+    """Whether a dispatch goes back to a worker that failed the request, though another is there."""
+    failed, role = world.retries[request].failed, world.roles[worker]
+    if worker not in failed:
+        return False
+    return some(
+        chosen(world, request, other, role) & lacks(failed, other)
+        for other in range(len(world.roles))
+    )
 
 
 def used(world: World, request: int) -> int:
@@ -128,6 +141,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
         request,
         booked=frozenset({worker}),
         to_removed=retry.to_removed | (endpoint.listed == False),
+        back_to_failed=retry.back_to_failed | returns(world, request, worker),
     )
     if endpoint.process in DEAD:
         return recover(world, request, worker, Error.CONNECT)
@@ -267,8 +281,7 @@ def recover(world: World, request: int, worker: int, error: Error) -> World:
     if protocol.inhibit_on_error:
         world = world.with_endpoint(worker, inhibited=True)
     retry = world.retries[request]
-    if protocol.exclude_failed_workers:
-        world = world.with_retry(request, excluded=retry.excluded | {worker})
+    world = world.with_retry(request, failed=retry.failed | {worker})
     if protocol.release_booking_first:
         world = world.with_retry(request, booked=frozenset())
     stream = world.streams[request]

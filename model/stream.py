@@ -85,13 +85,16 @@ class Stream:
     inflated: bool = False
 
 
-def limit(world: World, attempt: Attempt) -> int:
-    """The position at which an attempt's engine stops."""
-    if attempt.start < world.tokens:
-        return world.tokens
-    if attempt.start < world.max_tokens:
+def limit(world: World, request: int, attempt: Attempt) -> int:
+    """The position at which an attempt's engine stops.
+
+    It stops at the end of the output; but one that is sent all of it, its end included, goes on.
+    """
+    if attempt.start >= world.max_tokens:
+        return world.max_tokens + int(world.protocol.zero_budget == ZeroBudget.EMIT)
+    if attempt.start >= world.tokens and world.streams[request].finished:
         return world.max_tokens
-    return world.max_tokens + int(world.protocol.zero_budget == ZeroBudget.EMIT)
+    return world.tokens
 
 
 def serves(world: World, request: int, attempt: int, worker: int) -> bool:
@@ -110,7 +113,7 @@ def emit(world: World, request: int, attempt: int, worker: int) -> World | None:
     if not serves(world, request, attempt, worker):
         return None
     here = world.streams[request].attempts[attempt]
-    if here.finish != Finish.NONE or here.sent >= limit(world, here):
+    if here.finish != Finish.NONE or here.sent >= limit(world, request, here):
         return None
     return world.with_attempt(request, attempt, sent=here.sent + 1)
 
@@ -121,7 +124,7 @@ def finish(world: World, request: int, attempt: int, worker: int) -> World | Non
     if not serves(world, request, attempt, worker):
         return None
     here = world.streams[request].attempts[attempt]
-    if here.finish != Finish.NONE or here.sent < limit(world, here):
+    if here.finish != Finish.NONE or here.sent < limit(world, request, here):
         return None
     ended = world.with_attempt(request, attempt, finish=Finish.SENT, stage=Stage.OVER)
     return ended.free_target(request, attempt, worker)
@@ -135,7 +138,7 @@ def finish_with_last_token(world: World, request: int, attempt: int, worker: int
     if not serves(world, request, attempt, worker):
         return None
     here = world.streams[request].attempts[attempt]
-    if here.finish != Finish.NONE or here.sent + 1 != limit(world, here):
+    if here.finish != Finish.NONE or here.sent + 1 != limit(world, request, here):
         return None
     sent = here.sent + int(world.protocol.send_last_tokens)
     ended = world.with_attempt(request, attempt, sent=sent, finish=Finish.SENT, stage=Stage.OVER)
@@ -228,7 +231,7 @@ def preemption(world: World, request: int, attempt: int, worker: int) -> World |
         return None
     if not serves(world, request, attempt, worker) or here.finish != Finish.NONE:
         return None
-    if here.sent >= limit(world, here):
+    if here.sent >= limit(world, request, here):
         return None
     return world.spend("preemption").with_attempt(request, attempt, late=True)
 

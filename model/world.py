@@ -21,8 +21,8 @@ class World:
     """One state.
 
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
-    retry limit and one; handles: how many a transfer is split over. roles and trays: of each
-    worker; homes: the worker that each block is on.
+    retry limit and one; handles: how many a transfer is split over; given: the faults at the
+    start. roles and trays: of each worker; homes: the worker that each block is on.
     """
 
     protocol: Protocol = fixed()
@@ -30,6 +30,7 @@ class World:
     max_tokens: int = fixed()
     most_dispatches: int = fixed()
     handles: int = fixed()
+    given: Budget = fixed()
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
@@ -112,11 +113,13 @@ class World:
         endpoint = self.endpoints[worker]
         return endpoint.listed if self.protocol.select_from_discovery else endpoint.mirrored
 
-    def free_target(self, request: int, attempt: int, worker: int | None = None) -> World:
-        """The world in which the decode worker (where it is known) released an attempt's blocks."""
-        target = self.loads[request].attempts[attempt].target
-        at = self._serving(Role.DECODE) if worker == None else [worker]
-        return self._free(request, target, at)
+    def free(self, request: int, block: int) -> World:
+        """The world in which a block is released, if this request has it."""
+        return self.with_block(block, owner=None) if self.blocks[block].owner == request else self
+
+    def free_target(self, request: int, attempt: int, worker: int) -> World:
+        """The world in which a decode worker released an attempt's blocks."""
+        return self._free(request, self.loads[request].attempts[attempt].target, [worker])
 
     def release_hold(self, request: int, attempt: int) -> World:
         """The world in which the prefill worker released an attempt's blocks."""
@@ -130,20 +133,15 @@ class World:
         return [worker for worker, its in enumerate(self.roles) if its == role]
 
     def _free(self, request: int, wanted: int | None, workers: list[int]) -> World:
-        world = self
-        for index, home in enumerate(self.homes):
-            if home in workers and wanted == index and self.blocks[index].owner == request:
-                world = world.with_block(index, owner=None)
-        return world
+        for block, home in enumerate(self.homes):
+            if home in workers and wanted == block:
+                return self.free(request, block)
+        return self
 
     def refuses(self, request: int, attempt: int) -> bool:
         """Whether a worker refuses an attempt because nothing is left to generate."""
         start = self.streams[request].attempts[attempt].start
         return self.protocol.zero_budget == ZeroBudget.REFUSE and start >= self.max_tokens
-
-    def target_answers(self, request: int, attempt: int) -> bool:
-        """Whether the decode worker of an attempt is alive and awake."""
-        return self._reader(request, attempt, asleep=False)
 
     def awaited(self, request: int, attempt: int) -> bool:
         """Whether somebody alive is still going to read what a prefill worker holds."""

@@ -30,7 +30,9 @@ class Op(Enum):
     AND = "and"
     OR = "or"
 
-    __hash__ = object.__hash__  # Enum's own is written in Python, and nodes are looked up all the time
+    __hash__ = (
+        object.__hash__
+    )  # Enum's own is written in Python, and nodes are looked up all the time
 
 
 BOOLEAN = (Op.EQ, Op.LT, Op.LE, Op.NOT, Op.AND, Op.OR)
@@ -91,12 +93,18 @@ class Arena:
         return result
 
     def terms(self, node: Node) -> Iterator[Node]:
-        """What a sum adds up; any other node is its own only term."""
-        if self.op(node) is Op.ADD:
-            for operand in self.operands(node):
-                yield from self.terms(operand)
-        else:
+        """What a sum, a conjunction or a disjunction is made of, however it is nested."""
+        op = self.op(node)
+        if op not in (Op.ADD, Op.AND, Op.OR):
             yield node
+            return
+        pending = [node]
+        while pending:
+            item = pending.pop()
+            if self.op(item) is op:
+                pending.extend(self.operands(item))
+            else:
+                yield item
 
     def sub(self, a: Node, b: Node) -> Node:
         """The difference."""
