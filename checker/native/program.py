@@ -1,0 +1,248 @@
+"""The whole native program of one relation and layout, and its compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+from attrs import frozen
+
+from rackproof.checker.lowering.relation import (
+    Action,
+    Predicate,
+    Raises,
+    Tree,
+    Update,
+    Verdict,
+)
+from rackproof.checker.native.assembly import Code, Value
+from rackproof.checker.native.canonical import canonical_functions
+from rackproof.checker.native.layout import Layout
+from rackproof.checker.native.loops import DECLARATIONS, loop_functions
+from rackproof.checker.native.memory import Own, stride
+from rackproof.checker.native.monitors import Monitors
+from rackproof.checker.native.trees import Item, Writer
+from rackproof.checker.native.values import Values
+from rackproof.model.kernel import Kind, Scope
+
+MOST_LEAVES: Final = 150
+"""Trees are put into one function up to so many leaves: large functions compile slowly."""
+
+
+def program(layout: Layout, monitors: Monitors) -> str:
+    """The program as LLVM assembly."""
+    relation = layout.relation
+    actions = list(enumerate(relation.actions))
+    calm = [a for a in actions if a[1].firing.transition.kind is not Kind.FAULT]
+    faults = [a for a in actions if a[1].firing.transition.kind is Kind.FAULT]
+    parts = [
+        DECLARATIONS,
+        *_commits(layout),
+        *_Moves(layout, monitors, "calm").functions(calm),
+        *_Moves(layout, monitors, "faults").functions(faults),
+        _Judgement(layout, monitors, "check").function(Scope.ALWAYS, Scope.SOMETIMES),
+        _Judgement(layout, monitors, "rest").function(Scope.AT_REST),
+        *canonical_functions(layout),
+        *loop_functions(layout),
+    ]
+    return "\n".join(_internal(part) for part in parts)
+
+
+def _internal(text: str) -> str:
+    """Keep a function to the program, unless Python calls it."""
+    exported = ("expand_", "judge", "rehash", "trace_", "canonical", "calm(", "faults(")
+    name = text.split("@", 1)[1] if text.startswith("define") else ""
+    return text if name.startswith(exported) else text.replace("define ", "define internal ", 1)
+
+
+@frozen
+class _Moves:
+    """The successors of a state by some actions: ``(own, state, out) -> out``."""
+
+    layout: Layout
+    monitors: Monitors
+    name: str
+
+    def functions(self, actions: Sequence[tuple[int, Action]]) -> Iterator[str]:
+        """One function for each handful of actions, and one that calls them all."""
+        parts = list(self._parts(actions))
+        whole = Code(self.name, ["ptr", "ptr", "ptr"], "ptr", "nounwind")
+        own, state, out = whole.arguments
+        whole.put(whole.words(state, self.layout.words), out)
+        for number, part in enumerate(parts):
+            code = Code(f"{self.name}{number}", ["ptr", "ptr", "ptr"], "ptr", "nounwind")
+            yield self._function(code, part)
+            out = whole.call(code.name, "ptr", f"ptr {own}", f"ptr {state}", f"ptr {out}")
+        whole.give(out)
+        yield whole.text()
+
+    def _parts(self, actions: Sequence[tuple[int, Action]]) -> Iterator[list[tuple[int, Action]]]:
+        """Actions that begin with a test on the same variable stay together."""
+        code = Code("none", [], "void")
+        writer = Writer(code, Values(self.layout, code, []))
+        items = {number: Item(action.tree, _nothing) for number, action in actions}
+        by_tree = {id(items[number]): (number, action) for number, action in actions}
+        part: list[tuple[int, Action]] = []
+        leaves = 0
+        for group in writer.groups(list(items.values())):
+            size = sum(writer.size(item.tree) for item in group)
+            if part and leaves + size > MOST_LEAVES:
+                yield part
+                part, leaves = [], 0
+            part += [by_tree[id(item)] for item in group]
+            leaves += size
+        if part:
+            yield part
+
+    def _function(self, code: Code, actions: Sequence[tuple[int, Action]]) -> str:
+        _, state, out = code.arguments
+        values = Values(self.layout, code, code.words(state, self.layout.words))
+        cursor = code.variable(out, "ptr")
+        items = [
+            Item(action.tree, self._leaf(code, values, number, action, cursor))
+            for number, action in actions
+        ]
+        Writer(code, values).write(items)
+        code.give(code.load(cursor, "ptr"))
+        return code.text()
+
+    def _leaf(
+        self, code: Code, values: Values, number: int, action: Action, cursor: Value
+    ) -> Callable[[Tree], None]:
+        own, state, _ = code.arguments
+        commit = "commit_progress" if action.firing.is_progress else "commit"
+
+        def write(leaf: Tree) -> None:
+            if isinstance(leaf, Raises):
+                _hit(code, own, self.monitors.raised(action, leaf), state)
+            elif isinstance(leaf, Update):
+                out = code.load(cursor, "ptr")
+                for word, value in values.after(leaf.writes).items():
+                    code.store(value, code.at(out, word) if word else out)
+                arguments = (f"ptr {own}", f"ptr {state}", f"ptr {out}", f"i64 {number}")
+                code.store(code.call(commit, "ptr", *arguments), cursor, "ptr")
+
+        return write
+
+
+def _commits(layout: Layout) -> Iterator[str]:
+    """What follows an update: ``(own, state, out, action) -> out``.
+
+    An entry begins as a copy of the state, of which an update overwrites some words. Where that
+    changed anything the entry is kept, and the next one begun.
+    """
+    for name in ("commit", "commit_progress"):
+        code = Code(name, ["ptr", "ptr", "ptr", "i64"], "ptr", "nounwind alwaysinline")
+        own, state, out, action = code.arguments
+        before, after = code.words(state, layout.words), code.words(out, layout.words)
+        pairs = zip(before, after, strict=True)
+        changed = code.widen(code.any_of([code.is_("ne", a, b) for a, b in pairs]))
+        code.store(action, code.at(out, layout.words))
+        if name == "commit_progress":
+            progress = code.at(own, Own.PROGRESS)
+            code.store(code.op("or", code.load(progress), changed), progress)
+        following = code.at(out, code.op("mul", changed, stride(layout.words)))
+        code.put(before, following)
+        code.give(following)
+        yield code.text()
+
+
+@frozen
+class _Judgement:
+    """The predicates of some scopes on a state: ``(own, state)``."""
+
+    layout: Layout
+    monitors: Monitors
+    name: str
+
+    def function(self, *scopes: Scope) -> str:
+        """Ask the properties that are still open."""
+        code = Code(self.name, ["ptr", "ptr"], "void", "nounwind")
+        own, state = code.arguments
+        values = Values(self.layout, code, code.words(state, self.layout.words))
+        opened = code.load(code.at(own, Own.OPEN), "ptr")
+        for number, predicates in self.monitors.instances():
+            if predicates[0].property.scope in scopes:
+                is_open = code.load(code.at(opened, number, "i8"), "i8")
+                with code.when(code.is_("ne", is_open, 0, "i8")), values.scope():
+                    self._property(code, values, number, predicates)
+        code.give()
+        return code.text()
+
+    def _property(
+        self, code: Code, values: Values, number: int, predicates: Sequence[Predicate]
+    ) -> None:
+        own, state = code.arguments
+        wanted = predicates[0].property.scope is Scope.SOMETIMES
+        arena = self.layout.relation.arena
+
+        def silent(leaf: Tree) -> bool:
+            return isinstance(leaf, Verdict) and arena.value(leaf.value) == int(not wanted)
+
+        def leaf_of(predicate: Predicate) -> Callable[[Tree], None]:
+            def write(leaf: Tree) -> None:
+                if isinstance(leaf, Raises):
+                    _hit(code, own, self.monitors.raised(predicate, leaf), state)
+                elif isinstance(leaf, Verdict):
+                    truth = values.truth(leaf.value)
+                    noteworthy = truth if wanted else code.op("xor", truth, "true", "i1")
+                    with code.when(noteworthy):
+                        _hit(code, own, number, state)
+
+            return write
+
+        Writer(code, values).write([Item(p.tree, leaf_of(p), silent) for p in predicates])
+
+
+def _hit(code: Code, own: Value, monitor: int, state: Value) -> None:
+    code.call("hit", "void", f"ptr {own}", f"i64 {monitor}", f"ptr {state}")
+
+
+def _nothing(leaf: Tree) -> None:
+    raise AssertionError(leaf)
+
+
+@frozen
+class Compiled:
+    """Machine code; it lives as long as this object."""
+
+    engine: Any
+    machine: Any
+
+    def address(self, name: str) -> int:
+        """Where a function begins."""
+        address: int = self.engine.get_function_address(name)
+        return address
+
+
+def compiled(text: str, thorough: bool) -> Compiled:
+    """Assemble and compile a program for this machine.
+
+    What is quickly compiled runs a third slower at most: memory is what a search waits for.
+    """
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2 if thorough else 0,
+    )
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_process_triple()
+    if thorough:
+        _optimise(module, machine)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return Compiled(engine, machine)
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    """Only what pays: the whole pipeline takes far longer than it saves."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, builder)

@@ -1,0 +1,110 @@
+"""What a search is told, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from rackproof.checker.lowering.relation import Action, Predicate, Raises
+from rackproof.checker.native import Native
+from rackproof.model.kernel import Property
+
+
+@frozen
+class Limits:
+    """When to give up: seconds, bytes for states and table, states; None: no limit, but for memory
+    a share of what is available.
+    """
+
+    time_limit: float | None = None
+    memory: int | None = None
+    max_states: int | None = None
+
+
+@frozen
+class Snapshot:
+    """How far a search is."""
+
+    states: int
+    transitions: int
+    seconds: float
+    frontier: int
+    memory: int
+    faults: int
+    steps: int
+
+    @property
+    def rate(self) -> float:
+        """States a second."""
+        return self.states / self.seconds if self.seconds else 0.0
+
+
+@frozen
+class Found:
+    """A state that was looked for, with the least faults and steps that lead to it.
+
+    predicate: the index, in the relation, of the instance that is violated (or reached); None for
+    an action that raises. path: the ordinals of each state from the initial one, all of them
+    canonical.
+    """
+
+    faults: int
+    steps: int
+    predicate: int | None
+    path: tuple[tuple[int, ...], ...]
+
+
+@frozen
+class Raised:
+    """A place in the model's code that raises in some reachable state."""
+
+    owner: Action | Predicate
+    leaf: Raises
+    found: Found
+
+
+@frozen
+class Exploration:
+    """What a search saw.
+
+    states: up to the symmetry that was used. at_rest: states without any step or timer. exhausted:
+    whether these are all; otherwise ``reason`` says why not. violations: by property name; where
+    several of that name are violated, the first. reached: the ``sometimes`` properties (premises
+    among them) that some state satisfies. fired: the numbers of the actions that changed a state.
+    memory: bytes of states and table at the end.
+    """
+
+    native: Native
+    states: int
+    transitions: int
+    depth: int
+    faults: int
+    at_rest: int
+    exhausted: bool
+    reason: str | None
+    fired: frozenset[int]
+    raises: tuple[Raised, ...]
+    violations: Mapping[str, Found]
+    reached: frozenset[Property]
+    preparing: float
+    searching: float
+    memory: int
+
+    @property
+    def words(self) -> int:
+        """Words a state."""
+        return self.native.layout.words
+
+    @property
+    def bits(self) -> int:
+        """Bits a state."""
+        return self.native.layout.bits
+
+    @property
+    def seconds(self) -> float:
+        """Preparing and searching."""
+        return self.preparing + self.searching
+
+
+Progress = Callable[[Snapshot], None]
