@@ -1,0 +1,94 @@
+"""The stacks as data: which mechanisms each has, and where that is known from.
+
+::
+
+    stack: dynamo
+    version: 1.6.1
+    source: https://github.com/ai-dynamo/dynamo
+    mechanisms:
+      finish-latch: {value: false, source: lib/llm/src/migration.rs}
+
+A mechanism that a stack does not name is as in ``Protocol``, the reference.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from rackproof.model.protocol import Mechanism, Protocol, mechanisms, with_mechanisms
+from rackproof.scenarios.document import read
+from rackproof.scenarios.errors import Problems
+from rackproof.scenarios.places import Place
+from rackproof.scenarios.schema import DEFAULT_STACK
+
+FOLDER: Final = Path(__file__).parent / "stacks"
+
+
+@frozen
+class Stack:
+    """A stack: its protocol, and the source of each value that it states."""
+
+    name: str
+    protocol: Protocol = field(factory=Protocol)
+    version: str | None = None
+    source: str | None = None
+    notes: str | None = None
+    sources: dict[str, str] = field(factory=dict)
+
+
+def stack_names() -> list[str]:
+    """The names of the stacks there are."""
+    return sorted({DEFAULT_STACK, *(path.stem for path in FOLDER.glob("*.yaml"))})
+
+
+@cache
+def load_stack(name: str) -> Stack:
+    """Read a stack; ``ScenarioError`` names file, line and key of every mistake."""
+    path = FOLDER / f"{name}.yaml"
+    if name == DEFAULT_STACK and not path.exists():
+        return Stack(name)
+    return read_stack(path)
+
+
+def read_stack(path: Path) -> Stack:
+    """Read the stack in a file."""
+    problems = Problems(path)
+    keys = ("stack", "version", "source", "notes", "mechanisms")
+    found = Place(read(path), "", 0, problems).record(keys, "a stack")
+    version, source, notes = (found[k].text() if k in found else None for k in keys[1:4])
+    if "stack" not in found:
+        problems.add(1, "stack", "is missing: the name of the stack, as its file has it")
+    elif found["stack"].text() not in (None, path.stem):
+        found["stack"].fail(f"the file is called {path.stem}")
+    stack = Stack(path.stem, version=version, source=source, notes=notes)
+    if "mechanisms" in found:
+        stack = _with_mechanisms(stack, found["mechanisms"])
+    problems.check()
+    return stack
+
+
+def _with_mechanisms(stack: Stack, place: Place) -> Stack:
+    known = {mechanism.name: mechanism for mechanism in mechanisms()}
+    values, sources = {}, {}
+    for name, item in place.record(known, "a map of mechanisms").items():
+        parts = item.record(("value", "source"), "its value and source") if item.is_map else {}
+        if item.is_map and "value" not in parts:
+            item.fail("the value is missing")
+            continue
+        value = read_mechanism(known[name], parts.get("value", item))
+        if value is not None:
+            values[name] = value
+        if "source" in parts:
+            sources[name] = parts["source"].text() or ""
+    return evolve(stack, protocol=with_mechanisms(stack.protocol, values), sources=sources)
+
+
+def read_mechanism(mechanism: Mechanism, place: Place) -> object:
+    """The value of a mechanism as it is written; None after noting a problem."""
+    if mechanism.alternatives is None:
+        return place.flag()
+    return place.choice([a.value for a in mechanism.alternatives], "alternative")
