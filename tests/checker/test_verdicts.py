@@ -5,8 +5,9 @@ import itertools
 import pytest
 from worlds import pool
 
+from rackproof.checker.status import Status, worst
 from rackproof.checker.trace import Trace, run
-from rackproof.checker.verdicts import Findings, Result, Status, Verdict, results, worst
+from rackproof.checker.verdicts import Findings, Result, Verdict, results
 from rackproof.model.kernel import Firing, System
 from rackproof.scenarios.schema import Expectation
 
@@ -16,7 +17,7 @@ VIOLATED = Expectation("violated")
 
 
 def findings(reason: str | None = None, **more: object) -> Findings:
-    return Findings("search", 31, 60, 5, 0.1, reason, **more)  # type: ignore[arg-type]
+    return Findings("search", 31, 60, 5, 0.1, 7, reason, **more)  # type: ignore[arg-type]
 
 
 def trace(system: System = SYSTEM) -> Trace:

@@ -1,0 +1,210 @@
+"""The command line. What a command needs is imported when it runs, so that --help is quick."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from rackproof.checker.status import APOLOGY, Status
+from rackproof.scenarios import quantities
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+KINDS: Final = (
+    "stacks",
+    "mechanisms",
+    "properties",
+    "faults",
+    "transitions",
+    "presets",
+    "bugs",
+    "drills",
+)
+
+
+class Quantity(click.ParamType[float]):
+    """An amount with a unit, such as 30s or 4GB."""
+
+    def __init__(self, name: str, read: Callable[[str], float]) -> None:
+        """Take the name that help shows and the function that reads one."""
+        self.name, self.read = name, read
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read a text; a number is left as it is."""
+        if not isinstance(value, str):
+            return float(value)
+        try:
+            return self.read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+OUTPUT: Final = click.Path(dir_okay=False, allow_dash=True)
+SIZE: Final = Quantity("SIZE", quantities.size)
+DURATION: Final = Quantity("DURATION", quantities.duration)
+
+
+def output(function: F) -> F:
+    """Add the options on what is told and where."""
+    for option in (
+        click.option("-v", "--verbose", is_flag=True, help="Every property and counterexample."),
+        click.option("-q", "--quiet", is_flag=True, help="Only what is not as it should be."),
+        click.option(
+            "--json", "json_file", type=OUTPUT, metavar="FILE", help="Also write JSON (-: stdout)."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def exploration(function: F) -> F:
+    """Add the options on how the states are explored."""
+    for option in (
+        click.option("--time-limit", type=DURATION, help="For each exploration, such as 30s."),
+        click.option("--memory", type=SIZE, help="For the states, such as 4GB."),
+        click.option(
+            "--workers", type=click.IntRange(1, 1024), metavar="N", help="Threads to use."
+        ),
+        click.option(
+            "--engine", type=click.Choice(["auto", "search"]), default="auto", show_default=True
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="rackproof", prog_name="rackproof")
+def cli() -> None:
+    """Verify the recovery protocols of rack-scale LLM inference.
+
+    Exit status: 0 everything expected holds; 1 a property is violated or an expectation is not
+    met; 2 bad input or usage; 3 inconclusive; 70 a fault of rackproof itself.
+    """
+
+
+@cli.command(epilog="Example: rackproof verify docs/examples/lease.py:world")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@exploration
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write a scenario that replays each counterexample.",
+)
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@output
+def verify(
+    targets: Sequence[str],
+    engine: str,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    save: Path | None,
+    junit: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Check whether worlds are as expected, and show the shortest run of whatever is not.
+
+    A TARGET is a scenario file, a folder of them, stack:NAME, or file.py:NAME (a System of your
+    own, or a function that returns one).
+
+    A scenario is as expected when every property named by its expect: has the verdict it says.
+    Without expect:, no property may be violated or undecided, and one at least must have been put
+    to the test.
+    """
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = Options(engine, workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
+    return session.verify(targets)
+
+
+@cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
+@click.argument("scenario", metavar="SCENARIO")
+@output
+def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> int:
+    """Run the steps of a scenario one by one, and check what it says they lead to.
+
+    Exit status 1 when a step is not possible where it stands or a fact of then: is not so; 2 when
+    the scenario names something that does not exist.
+    """
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    return Session(Options(), int(verbose) - int(quiet), json_file).replay(scenario)
+
+
+@cli.command("list", epilog="Example: rackproof list properties")
+@click.argument("kind", type=click.Choice(KINDS), required=False, metavar="[KIND]")
+def list_names(kind: str | None) -> int:
+    """List what there is, all of it or one KIND.
+
+    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs or drills.
+    """
+    from rackproof.checker.reference import listing  # noqa: PLC0415
+
+    for line in listing([kind] if kind else KINDS):
+        click.echo(line)
+    return Status.OK
+
+
+@cli.command(epilog="Example: rackproof explain no-duplicate-tokens")
+@click.argument("name")
+def explain(name: str) -> int:
+    """Tell what a property, mechanism, stack, fault, transition or scenario is."""
+    from rackproof.checker.reference import explanation  # noqa: PLC0415
+    from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
+
+    try:
+        lines = explanation(name)
+    except InputError as error:
+        click.echo(error, err=True)
+        return Status.BAD_INPUT
+    click.echo("\n".join(lines))
+    return Status.OK
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit with its status."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    try:
+        status = cli.main(args=arguments, prog_name="rackproof", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return Status.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has gone: nothing to tell, not even when Python flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Status.PIPE_CLOSED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            click.echo(f"the output cannot be written: {error.strerror}".lower(), err=True)
+            return Status.BAD_INPUT
+        traceback.print_exc()
+        click.echo(f"\n{APOLOGY}", err=True)
+        return Status.OUR_FAULT
+    return int(status or 0)

@@ -1,0 +1,85 @@
+"""The engines under one interface: from a system to ``Findings``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.checker.lowering import lower
+from rackproof.checker.lowering.relation import Action
+from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
+from rackproof.checker.search import explore as search
+from rackproof.checker.symmetry import interchangeable
+from rackproof.checker.trace import Trace, walk
+from rackproof.checker.verdicts import Findings
+from rackproof.model.kernel import ModelError, System
+
+ENGINES: Final = ("auto", "search")
+
+Progress = Callable[[Snapshot], None]
+
+
+@frozen
+class Options:
+    """How an engine is to run; None leaves a limit to the engine."""
+
+    engine: str = "auto"
+    workers: int | None = None
+    memory: int | None = None
+    seconds: float | None = None
+
+
+def explore(
+    system: System,
+    sought: Collection[str] | None,
+    options: Options,
+    progress: Progress | None = None,
+) -> Findings:
+    """Explore a system; where ``sought`` is given, until all of these properties are violated."""
+    relation = lower(system)
+    seen = search(
+        relation,
+        interchangeable(relation),
+        limits=Limits(options.seconds, options.memory),
+        workers=options.workers,
+        stop_when=sought,
+        progress=progress,
+    )
+    if seen.raises:
+        raise ModelError(_raised(system, seen.raises[0]))
+    traces = {name: _trace(system, seen, found) for name, found in seen.violations.items()}
+    return Findings(
+        engine="search",
+        states=seen.states,
+        transitions=seen.transitions,
+        depth=seen.depth,
+        seconds=seen.seconds,
+        at_rest=seen.at_rest,
+        reason=seen.reason,
+        violated=traces,
+        fewest=frozenset(n for n, f in seen.violations.items() if traces[n].faults == f.faults),
+        reached=frozenset(prop.name for prop in seen.reached),
+        fired=frozenset(relation.actions[number].firing.transition.name for number in seen.fired),
+        reads={(p.property.name, p.arguments): p.reads for p in relation.predicates},
+    )
+
+
+def _trace(system: System, seen: Exploration, found: Found) -> Trace:
+    """The run that leads to a state, walked with the plain functions under the real names."""
+    native = seen.native
+    return walk(system, found.path, lambda state: native.ordinals(native.canonical(state)))
+
+
+def _raised(system: System, raised: Raised) -> str:
+    """Where a model raises, and in what."""
+    owner = raised.owner
+    if isinstance(owner, Action):
+        what = f"in: {owner.firing.words(system)}"
+    else:
+        what = f"in the property {owner.property.name}"
+    where = raised.leaf.where
+    steps = raised.found.steps
+    after = f"after {steps} step{'' if steps == 1 else 's'}" if steps else "at once"
+    return f"{where}: {raised.leaf.message} ({what}, {after})"

@@ -1,0 +1,124 @@
+"""The pytest plugin: scenario files are collected as tests, and a fixture verifies one's own.
+
+A YAML file is collected when its first key is ``rackproof:``; no other tool has such files, so
+nothing else is touched. ``rackproof_collect = false`` in the ini file turns it off. Nothing heavy
+is imported before a scenario runs: a broken engine must not stop pytest itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from rackproof.checker.verify import Report
+
+_ENOUGH: Final = 64 * 1024
+"""A scenario's comments end before this many bytes."""
+
+
+class ScenarioFailed(Exception):
+    """A scenario is not as expected; the message is the report."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the ini file."""
+    parser.addini(
+        "rackproof_collect", "collect rackproof scenarios (*.yaml)", type="bool", default=True
+    )
+    parser.addini(
+        "rackproof_time_limit", "time for each exploration of a scenario, such as 30s", default=""
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker that every collected scenario has."""
+    config.addinivalue_line(
+        "markers", "rackproof: verifies a model of a recovery protocol (every scenario file has it)"
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a YAML file whose first key is ``rackproof:``."""
+    if file_path.suffix not in (".yaml", ".yml") or not parent.config.getini("rackproof_collect"):
+        return None
+    return ScenarioFile.from_parent(parent, path=file_path) if is_ours(file_path) else None
+
+
+def is_ours(path: Path) -> bool:
+    """Whether the first key of a YAML file is ``rackproof``."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            lines = file.read(_ENOUGH).removeprefix(b"\xef\xbb\xbf").splitlines()
+    except OSError:
+        return False
+    keys = (line for line in lines if line.strip() and not line.startswith((b"#", b"---", b"%")))
+    return next(keys, b"").split(b":")[0].rstrip() == b"rackproof"
+
+
+class ScenarioFile(pytest.File):
+    """A scenario file."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """One test: all that the scenario expects."""
+        yield ScenarioItem.from_parent(self, name="scenario")
+
+
+class ScenarioItem(pytest.Item):
+    """A scenario as a test."""
+
+    def __init__(self, **arguments: Any) -> None:
+        """Mark it."""
+        super().__init__(**arguments)
+        self.add_marker("rackproof")
+
+    def runtest(self) -> None:
+        """Verify it."""
+        check(str(self.path), self.config)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
+        """The report itself, rather than a traceback of ours."""
+        if isinstance(excinfo.value, ScenarioFailed):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, *args)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """What pytest calls it."""
+        return self.path, None, self.name
+
+
+@pytest.fixture
+def verify_scenario(request: pytest.FixtureRequest) -> Callable[[str | Path], Report]:
+    """A function that verifies a target, as ``rackproof verify`` does, and returns the report; the
+    test fails with it unless all is as expected.
+    """
+
+    def verify(target: str | Path) -> Report:
+        __tracebackhide__ = True
+        return check(str(target), request.config)
+
+    return verify
+
+
+def check(text: str, config: pytest.Config) -> Report:
+    """Verify one target; raise ``ScenarioFailed`` unless it is as expected."""
+    __tracebackhide__ = True
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.report.plain import as_text, shortfalls  # noqa: PLC0415
+    from rackproof.checker.targets import expand  # noqa: PLC0415
+    from rackproof.checker.verify import verify  # noqa: PLC0415
+    from rackproof.scenarios.quantities import duration  # noqa: PLC0415
+
+    limit = config.getini("rackproof_time_limit")
+    target, *others = expand([text]).found
+    if others:
+        raise ValueError(f"{text} stands for {1 + len(others)} scenarios; verify one at a time")
+    report = verify(target, Options(seconds=duration(limit) if limit else None))
+    if shortfalls(report):
+        raise ScenarioFailed(as_text(report))
+    return report

@@ -1,0 +1,76 @@
+"""A run that is written down, step by step, with what it was to lead to."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from attrs import frozen
+
+from rackproof.checker.trace import Step, Trace
+from rackproof.model.kernel import Firing, Scope, System, holds, successors
+from rackproof.scenarios import schema
+from rackproof.scenarios.fields import Fact
+from rackproof.scenarios.steps import written
+
+MOST_SHOWN: Final = 8
+
+
+@frozen
+class Replayed:
+    """The steps that were possible, and what is not as the scenario says."""
+
+    trace: Trace
+    complaints: tuple[str, ...]
+    steps: tuple[schema.Step, ...]
+    facts: tuple[Fact, ...]
+
+
+def replay(scenario: schema.Scenario) -> Replayed:
+    """Fire the steps of a scenario one after another with the plain functions.
+
+    It ends at the first step that is not possible; the facts of ``then`` are asked only at the end.
+    """
+    system = scenario.case.setting.system
+    trace, complaints = Trace(system, ()), list[str]()
+    steps = scenario.steps or ()
+    for number, step in enumerate(steps, 1):
+        before = trace.final
+        after = step.firing.apply(system, before)
+        where = f"{scenario.path}:{step.line}: step {number}"
+        if after is None:
+            complaints.append(f"{where}: {_impossible(system, step.firing, before)}")
+            break
+        trace = Trace(system, (*trace.steps, Step(system, step.firing, before, after)))
+        complaints += [f"{where}: {line}" for line in _unmet(trace, step.then)]
+    else:
+        for fact in scenario.then:
+            complaints += [
+                f"{scenario.path}:{fact.line}: then: {x}" for x in _unmet(trace, (fact,))
+            ]
+    return Replayed(trace, tuple(complaints), steps, scenario.then)
+
+
+def _unmet(trace: Trace, facts: tuple[Fact, ...]) -> list[str]:
+    found = [(fact, seen(trace, fact)) for fact in facts]
+    return [f"expected {f.key}: {f.wanted}, but it is {s}" for f, s in found if s != f.wanted]
+
+
+def seen(trace: Trace, fact: Fact) -> str:
+    """What a fact's field or property is in the state a run ends in."""
+    system = trace.system
+    if fact.field is None:
+        (prop,) = (prop for prop in system.properties if prop.name == fact.property)
+        if prop.scope is Scope.SOMETIMES:
+            return "holds" if holds(system, prop, trace.final) else "violated"
+        return "violated" if trace.violates(prop) else "holds"
+    return fact.field.words(fact.field.value(system.schema.flatten(trace.final)))
+
+
+def _impossible(system: System, firing: Firing, state: Any) -> str:
+    """Say that a step is not possible, and which are: those of the same transition first."""
+    enabled = [other for other, _ in successors(system, state)]
+    enabled.sort(key=lambda other: other.transition.name != firing.transition.name)
+    names = [written(other, system) for other in enabled]
+    shown = ", ".join(names[:MOST_SHOWN]) or "none at all"
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return f"{written(firing, system)} is not possible here; possible are: {shown}{more}"

@@ -1,0 +1,93 @@
+"""A run in words: numbered steps, what each changed, and where it goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rackproof.checker.trace import Step, Trace
+from rackproof.checker.verdicts import Result
+from rackproof.model.kernel import Scope
+from rackproof.scenarios.fields import Fields
+from rackproof.scenarios.quantities import in_words
+from rackproof.scenarios.schema import Scenario
+
+INDENT: Final = "   "
+WIDTH: Final = 100
+
+
+def counterexample(scenario: Scenario, result: Result, reproduce: str) -> list[str]:
+    """The lines of a violation, from the property to the command that shows it again."""
+    trace = result.trace
+    assert trace is not None, "only a violation has a counterexample"
+    lines = [f"{result.prop.name} is {result.words}", "", f"  {result.prop.statement}"]
+    if result.prop.why:
+        lines.append(f"  Why it matters: {result.prop.why}")
+    lines += ["", *run_in_words(trace), "", *_verdict(trace, result)]
+    if scenario.source:
+        lines.append(f"  As reported: {scenario.source}")
+    return [*lines, f"  To see it again: {reproduce}"]
+
+
+def run_in_words(trace: Trace, pauses: Sequence[float | None] = ()) -> list[str]:
+    """The steps of a run, numbered, each with what it changed.
+
+    pauses: the seconds before each step, where they are known.
+    """
+    fields = Fields(trace.system)
+    width = len(str(len(trace.steps)))
+    lines, faults = [], 0
+    waits = itertools.chain(pauses, itertools.repeat(None))
+    for number, (step, pause) in enumerate(zip(trace.steps, waits, strict=False), 1):
+        faults += step.is_fault
+        nth = f" (fault {faults} of {trace.faults})" if step.is_fault else ""
+        later = f"({in_words(pause)} later) " if pause is not None else ""
+        lines.append(f"  {number:>{width}}. {later}{step.words}{nth}")
+        indent = " " * (width + 2) + INDENT
+        lines += _wrapped(list(changes_in_words(step, fields)), indent)
+    return lines or ["  (no step: the initial state itself)"]
+
+
+def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:
+    """What a step changed, field by field; that a fault uses up its budget goes without saying."""
+    spent = ("_left", f".{step.firing.transition.name}")
+    for change in step.changes:
+        field = fields.by_label.get(change.label)
+        if field is not None and not (step.is_fault and change.label.endswith(spent)):
+            before, after = field.words(change.before), field.words(change.after)
+            yield f"{fields.short[change.label]}: {before} -> {after}"
+
+
+def _wrapped(parts: list[str], indent: str) -> list[str]:
+    """The parts on as few lines as they fit on; none is torn."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 2 <= WIDTH:
+            lines[-1] += f"; {part}"
+        else:
+            lines.append(indent + part)
+    return lines
+
+
+def _state(trace: Trace, result: Result) -> list[str]:
+    """The fields that the property speaks of, as they are at the end."""
+    last = trace.system.schema.flatten(trace.final)
+    fields = Fields(trace.system)
+    told = [field for field in fields.all if result.reads & set(field.slots)]
+    return [f"{fields.short[field.label]}: {field.words(field.value(last))}" for field in told]
+
+
+def _verdict(trace: Trace, result: Result) -> list[str]:
+    """Which identifiers it fails for, and whether fewer faults would do."""
+    culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(result.prop)]
+    named = " and for ".join(culprits) if any(culprits) else ""
+    where = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
+    rest = " nothing more can happen, and" if result.prop.scope is Scope.AT_REST else ""
+    lines = [f"  {where}{rest} it does not hold{f' for {named}' if named else ''}:"]
+    lines += _wrapped(_state(trace, result), f"  {INDENT}")
+    if result.fewest_faults and trace.faults:
+        one = trace.faults == 1
+        enough = "1 fault suffices" if one else f"{trace.faults} faults suffice"
+        lines.append(f"  {enough}; {'without any' if one else 'with fewer'}, no run violates it.")
+    return lines

@@ -1,0 +1,118 @@
+"""The report as JSON: a list with one object for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.trace import Change, Trace
+from rackproof.checker.verdicts import Result
+from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.scenarios.fields import Fields
+from rackproof.scenarios.schema import Scenario
+from rackproof.scenarios.steps import kebab
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """One target as plain lists, maps, texts and numbers."""
+    data: dict[str, Any] = {
+        "scenario": report.name,
+        "target": report.target,
+        "status": int(report.status),
+        "seconds": round(report.seconds, 6),
+    }
+    scenario = report.scenario
+    if scenario is not None:
+        data["source"] = scenario.source
+        data.update({"scope": {}, **scenario.case.setting.origin})
+    for run in report.runs:
+        if run.label == WITH_FIX:
+            data["fix"] = {**run.case.setting.origin, "properties": _properties(run)}
+        else:
+            data["properties"] = _properties(run)
+    if report.replayed is not None:
+        data["replay"] = {"steps": trace_as_data(report.replayed.trace)}
+    if report.complaints:
+        data["complaints"] = report.complaints
+    return data
+
+
+def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
+    """A replayed run as plain lists, maps, texts and numbers."""
+    return {
+        "scenario": scenario.name,
+        "target": str(scenario.path),
+        **scenario.case.setting.origin,
+        "steps": [
+            _without_none({**data, "after": step.after})
+            for data, step in zip(trace_as_data(run.trace), run.steps, strict=False)
+        ],
+        "then": {fact.key: seen(run.trace, fact) for fact in run.facts},
+        "complaints": list(run.complaints),
+    }
+
+
+def _properties(run: Run) -> list[dict[str, Any]]:
+    return [_result(run, result) for result in run.results]
+
+
+def _result(run: Run, result: Result) -> dict[str, Any]:
+    findings = run.findings
+    data: dict[str, Any] = {
+        "name": result.prop.name,
+        "verdict": result.verdict.value,
+        "judged": result.judged,
+        "met": result.complaint is None,
+        "engine": findings.engine,
+        "states": findings.states,
+        "transitions": findings.transitions,
+        "depth": findings.depth,
+        "seconds": round(findings.seconds, 6),
+    }
+    if result.reason:
+        data["reason"] = result.reason
+    if result.expected is not None:
+        data["expected"] = _without_none(
+            {
+                "verdict": result.expected.verdict,
+                "steps": result.expected.steps,
+                "faults": result.expected.faults,
+            }
+        )
+    if result.trace is not None:
+        data["counterexample"] = {
+            "faults": result.trace.faults,
+            "fewest_faults": result.fewest_faults,
+            "for": result.trace.culprits(result.prop),
+            "steps": trace_as_data(result.trace),
+        }
+    return data
+
+
+def trace_as_data(trace: Trace) -> list[dict[str, Any]]:
+    """The steps of a run."""
+    fields = Fields(trace.system)
+    return [
+        {
+            "transition": kebab(step.firing.transition.name),
+            "arguments": step.firing.named(trace.system),
+            "kind": step.firing.transition.kind.value,
+            "changes": [_change(change, fields) for change in step.changes],
+            "explanation": step.words,
+        }
+        for step in trace.steps
+    ]
+
+
+def _change(change: Change, fields: Fields) -> dict[str, Any]:
+    field = fields.by_label[change.label]
+    return {
+        "field": change.label,
+        "before": field.data(change.before),
+        "after": field.data(change.after),
+    }
+
+
+def _without_none(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if value is not None}

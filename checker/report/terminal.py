@@ -1,0 +1,202 @@
+"""The report for a person at a terminal: counterexamples first, the table of verdicts last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+from attrs import frozen
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.report.counterexample import counterexample, run_in_words
+from rackproof.checker.saving import Saved
+from rackproof.checker.status import APOLOGY, Status
+from rackproof.checker.verdicts import Result, Verdict, counted
+from rackproof.checker.verify import WITH_FIX, Failure, Report, Run
+from rackproof.scenarios.quantities import in_words
+from rackproof.scenarios.schema import Scenario
+
+MARKS: Final = {
+    Status.OK: ("ok", "green"),
+    Status.VIOLATED: ("FAILED", "bold red"),
+    Status.INCONCLUSIVE: ("open", "yellow"),
+    Status.BAD_INPUT: ("error", "bold red"),
+    Status.OUR_FAULT: ("crash", "bold red"),
+}
+COLOURS: Final = {
+    Verdict.PROVED: "green",
+    Verdict.HOLDS: "green",
+    Verdict.VIOLATED: "red",
+    Verdict.VACUOUS: "yellow",
+    Verdict.INCONCLUSIVE: "yellow",
+}
+PIPE_WIDTH: Final = 120
+
+
+def console(file: IO[str]) -> Console:
+    """A console as wide as its terminal, or of a fixed width where there is none."""
+    piped = not file.isatty() and "COLUMNS" not in os.environ
+    return Console(file=file, width=PIPE_WIDTH if piped else None, highlight=False, markup=False)
+
+
+@frozen
+class Terminal:
+    """Prints reports; verbosity -1 is quiet, 0 plain, 1 tells every property and counterexample."""
+
+    out: Console
+    verbosity: int = 0
+
+    def verified(
+        self, reports: Sequence[Report], of: int, saved: Saved, left_out: Sequence[Path]
+    ) -> None:
+        """Print every violation that nobody expected, the table, and what is not as it should be.
+
+        With one target or -v, the violations that were expected are printed too. of: how many
+        targets there were, if an interrupt left some out.
+        """
+        for report in reports:
+            self._counterexamples(report, saved, self.verbosity > 0 or len(reports) == 1)
+        self.table(reports)
+        if left_out and self.verbosity > 0:
+            self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
+        self.summary(reports, of)
+
+    def failed(self, wrong: Failure) -> None:
+        """Print why nothing could be done."""
+        parts = (wrong.traceback, *wrong.lines, APOLOGY if wrong.traceback else None)
+        for part in parts:
+            if part:
+                self.out.print(part, soft_wrap=True)
+
+    def _counterexamples(self, report: Report, saved: Saved, expected_too: bool) -> None:
+        if report.failure and report.failure.traceback:
+            self.out.print(report.failure.traceback, soft_wrap=True)
+        if self.verbosity >= 0:
+            for result in shown(report, expected_too):
+                self._counterexample(report, result, saved.files.get(id(result)))
+
+    def _counterexample(self, report: Report, result: Result, saved: Path | None) -> None:
+        assert report.scenario is not None
+        replay = f"rackproof replay {saved}" if saved else f"rackproof verify {report.target}"
+        first, *rest = counterexample(report.scenario, result, replay)
+        self.out.print(Text(f"{report.name}: {first}", "bold"), soft_wrap=True)
+        self.out.print("\n".join(rest), soft_wrap=True)
+        self.out.print()
+
+    def table(self, reports: Sequence[Report]) -> None:
+        """Print one row a scenario, or one a property with -v or for a single target."""
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        columns = ("", "scenario", "property", "as reported", "with the fix", "states", "time")
+        fixes = any(run.label == WITH_FIX for report in reports for run in report.runs)
+        for column in columns:
+            if column != "with the fix" or fixes:
+                right = column in ("states", "time")
+                table.add_column(column, justify="right" if right else "left", overflow="fold")
+        each = self.verbosity > 0 or len(reports) == 1
+        for report, label in zip(reports, _labels(reports), strict=True):
+            for row in _rows(report, label, each, self.verbosity > 0):
+                cells = [cell for i, cell in enumerate(row) if i != 4 or fixes]
+                table.add_row(*cells)
+        if self.verbosity >= 0 and any(report.runs for report in reports):
+            self.out.print(table)
+            self.out.print()
+
+    def summary(self, reports: Sequence[Report], of: int) -> None:
+        """Print what is not as it should be, one line each, and the count of what is."""
+        for report in reports:
+            for line in report.complaints:
+                told = line.startswith(report.target) or report.failure is not None
+                self.out.print(line if told else f"{report.target}: {line}", soft_wrap=True)
+        if any(report.status is Status.OUR_FAULT for report in reports):
+            self.out.print(APOLOGY, soft_wrap=True)
+        fine, what = sum(r.status is Status.OK for r in reports), counted(of, "target")
+        if fine == of:
+            self.out.print(Text(f"all as expected: {what}", "green"), soft_wrap=True)
+        else:
+            self.out.print(Text(f"{fine} of {what} as expected", "bold red"), soft_wrap=True)
+
+    def replayed(self, scenario: Scenario, run: Replayed) -> None:
+        """Print a run step by step, the facts at its end, and what is not as written."""
+        if self.verbosity >= 0:
+            self.out.print(Text(scenario.name, "bold"), soft_wrap=True)
+            pauses = [step.after for step in run.steps]
+            self.out.print("\n".join(["", *run_in_words(run.trace, pauses), ""]), soft_wrap=True)
+            if len(run.trace.steps) == len(run.steps):
+                for fact in run.facts:
+                    self.out.print(f"  {fact.key}: {seen(run.trace, fact)}", soft_wrap=True)
+        for line in run.complaints:
+            self.out.print(line, soft_wrap=True)
+        text = "not as written" if run.complaints else "as written"
+        done = f"{len(run.trace.steps)} of {counted(len(run.steps), 'step')}"
+        self.out.print(Text(f"{text}: {done}", "bold red" if run.complaints else "green"))
+
+
+def shown(report: Report, expected_too: bool) -> Iterator[Result]:
+    """The violations to print: those complained of, and perhaps those that were expected."""
+    for run in report.runs:
+        for result in run.results:
+            if result.trace is not None and result.judged and (expected_too or result.complaint):
+                yield result
+
+
+def _labels(reports: Sequence[Report]) -> list[str]:
+    """What each row is called: the file's name alone, where that leaves no doubt."""
+    stems = [report.file.stem if report.file else report.target for report in reports]
+    return [
+        report.target if stems.count(stem) > 1 else stem
+        for report, stem in zip(reports, stems, strict=True)
+    ]
+
+
+def _rows(report: Report, label: str, each: bool, every: bool) -> Iterator[list[Text | str]]:
+    word, style = MARKS[report.status]
+    if not report.runs:
+        yield [Text(word, style), label, "", "", "", "", ""]
+        return
+    names = _properties(report, unjudged=every)
+    states = f"{sum(run.findings.states for run in report.runs):,}"
+    for number, prop in enumerate(names):
+        cells = [_cell(run, prop) for run in report.runs]
+        first = number == 0
+        mark = _mark(report, prop) if each else Text(word, style)
+        more = "" if each or len(names) == 1 else f" (+{len(names) - 1})"
+        yield [
+            mark,
+            label if first else "",
+            prop + more,
+            cells[0],
+            cells[1] if len(cells) > 1 else "",
+            states if first else "",
+            in_words(report.seconds) if first else "",
+        ]
+        if not each:
+            return
+
+
+def _properties(report: Report, unjudged: bool) -> list[str]:
+    """The names to show: what counts, with what is complained of and violated first."""
+    judged = [r for run in report.runs for r in run.results if r.judged or unjudged]
+    judged.sort(
+        key=lambda r: (not r.judged, r.complaint is None, r.verdict is not Verdict.VIOLATED)
+    )
+    return list(dict.fromkeys(result.prop.name for result in judged)) or ["-"]
+
+
+def _mark(report: Report, prop: str) -> Text:
+    results = [r for run in report.runs for r in run.results if r.prop.name == prop]
+    if not any(result.judged for result in results):
+        return Text("")
+    status = max((result.status for result in results), key=lambda s: s != Status.OK)
+    return Text(*MARKS[status])
+
+
+def _cell(run: Run, prop: str) -> Text:
+    for result in run.results:
+        if result.prop.name == prop:
+            return Text(result.words, COLOURS[result.verdict])
+    return Text("")

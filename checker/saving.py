@@ -1,0 +1,116 @@
+"""Counterexamples as scenarios: each replays to the same violation."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from rackproof.checker.trace import Trace
+from rackproof.checker.verdicts import Result
+from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.scenarios.fields import Fields
+from rackproof.scenarios.schema import VERSION, Scenario, Setting
+from rackproof.scenarios.steps import kebab
+from rackproof.scenarios.worlds import split_target
+
+
+@frozen
+class Saved:
+    """The files that were written, by the result (its identity) that each replays."""
+
+    files: Mapping[int, Path] = field(factory=dict)
+
+
+def save(reports: Iterable[Report], folder: Path) -> Saved:
+    """Write a scenario for each violation that counts."""
+    files: dict[int, Path] = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    for report in reports:
+        for run in report.runs:
+            for result in run.results:
+                if result.trace is not None and result.judged and report.scenario is not None:
+                    path = folder / f"{_stem(report, run, result)}.yaml"
+                    path.write_text(as_yaml(report.scenario, run, result, folder), "utf-8")
+                    files[id(result)] = path
+    return Saved(files)
+
+
+def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
+    """The scenario that replays a counterexample, to be read in ``folder``."""
+    trace, name = result.trace, result.prop.name
+    assert trace is not None, "only a violation has a counterexample"
+    length = {"steps": len(trace.steps), "faults": trace.faults}
+    document = CommentedMap()
+    document["rackproof"] = VERSION
+    document["name"] = f"{scenario.name}: {name} is violated"
+    if scenario.source:
+        document["source"] = scenario.source
+    document.update(_origin(scenario, run.case.setting, folder))
+    document["expect"] = _flow({name: _flow({"violated": _flow(length)})})
+    document["steps"] = [_step(step.firing, trace) for step in trace.steps]
+    document["then"] = {**_changed(trace), name: "violated"}
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.width = 100
+    yaml.dump(document, out)
+    return out.getvalue()
+
+
+def _origin(scenario: Scenario, setting: Setting, folder: Path) -> dict[str, Any]:
+    """What describes the world; the paths of files as seen from the folder."""
+
+    def seen(file: Path) -> str:
+        return os.path.relpath(file.resolve(), folder.resolve())
+
+    if setting.file is not None:
+        _, name = split_target(str(setting.origin["world"]))
+        return {"world": f"{seen(setting.file)}:{name}"}
+    origin = {key: _flow(value) for key, value in setting.origin.items()}
+    if "path" in origin.get("rack", ()):
+        origin["rack"]["path"] = seen(scenario.path.parent / origin["rack"]["path"])
+    return origin
+
+
+def _step(firing: Any, trace: Trace) -> Any:
+    name, chosen = kebab(firing.transition.name), firing.named(trace.system)
+    return {name: _flow(chosen)} if chosen else name
+
+
+def _changed(trace: Trace) -> dict[str, Any]:
+    """The fields that the run changed, with their values at its end."""
+    fields = Fields(trace.system)
+    last = {change.label: change.after for step in trace.steps for change in step.changes}
+    return {
+        label: _flow(fields.by_label[label].data(value))
+        for label, value in last.items()
+        if label in fields.by_label
+    }
+
+
+def _flow(value: Any) -> Any:
+    """A map or a list that is written on one line."""
+    flowing: CommentedMap | CommentedSeq
+    if isinstance(value, Mapping):
+        flowing = CommentedMap({key: _flow(item) for key, item in value.items()})
+    elif isinstance(value, list):
+        flowing = CommentedSeq(value)
+    else:
+        return value
+    flowing.fa.set_flow_style()
+    return flowing
+
+
+def _stem(report: Report, run: Run, result: Result) -> str:
+    """A file name from the target and the property."""
+    target = report.target.removesuffix(".yaml").removesuffix(".yml")
+    stem = re.sub(r"[^a-z0-9]+", "-", target.lower().replace(".py:", "-")).strip("-")
+    fixed = "-with-the-fix" if run.label == WITH_FIX else ""
+    return f"{stem}-{result.prop.name}{fixed}"

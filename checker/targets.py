@@ -1,0 +1,110 @@
+"""What is to be verified: scenario files, folders of them, stacks, and worlds of one's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.scenarios.document import read_text
+from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.loader import is_scenario, load
+from rackproof.scenarios.schema import Case, Scenario
+from rackproof.scenarios.settings import own_setting, stack_setting
+from rackproof.scenarios.worlds import InputError, split_target
+
+SUFFIXES: Final = (".yaml", ".yml")
+
+
+@frozen
+class Target:
+    """Something to verify, under the name by which it was asked for; loading it may fail."""
+
+    label: str
+    load: Callable[[], Scenario]
+    file: Path | None = None
+
+
+@frozen
+class Targets:
+    """The targets, in order; and the YAML files in folders that are no scenarios."""
+
+    found: tuple[Target, ...]
+    left_out: tuple[Path, ...]
+
+
+def expand(texts: Iterable[str]) -> Targets:
+    """Find what the words of a command line stand for; each thing once."""
+    found: dict[str, Target] = {}
+    left_out: list[Path] = []
+    for text in texts:
+        for target in _targets(text, left_out):
+            found.setdefault(target.label, target)
+    return Targets(tuple(found.values()), tuple(left_out))
+
+
+def _targets(text: str, left_out: list[Path]) -> Iterator[Target]:
+    file, name = split_target(text)
+    path = Path(text)
+    if not text.strip():
+        yield Target(text, _refusing("a target is empty"))
+    elif text.startswith("stack:"):
+        yield Target(text, lambda: _stack(text.removeprefix("stack:")))
+    elif name is not None:
+        yield Target(text, lambda: _world(text, Path(file), name))
+    elif path.is_dir():
+        scenarios = list(_in_folder(path, left_out))
+        yield from scenarios
+        if not scenarios:
+            yield Target(text, _refusing(f"{path}: there is no scenario in this folder"))
+    elif file.endswith(".py"):
+        yield Target(text, _refusing(f"{path}: say which world in it, such as {path}:world"))
+    else:
+        yield Target(text, lambda: load(path), path)
+
+
+def _in_folder(folder: Path, left_out: list[Path]) -> Iterator[Target]:
+    """The scenarios below a folder, sorted; hidden folders are passed over."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(parent, name)
+            if path.suffix not in SUFFIXES or _is_met_elsewhere(path, folder):
+                continue
+            if _seems_scenario(path):
+                yield Target(str(path), lambda path=path: load(path), path)  # type: ignore[misc]
+            else:
+                left_out.append(path)
+
+
+def _is_met_elsewhere(path: Path, folder: Path) -> bool:
+    """Whether a file is a link to one that is in the folder too."""
+    return path.is_symlink() and path.resolve().is_relative_to(folder.resolve()) and path.exists()
+
+
+def _seems_scenario(path: Path) -> bool:
+    """Whether a file is meant as a scenario; one that cannot be read is, so that it is told."""
+    try:
+        return is_scenario(read_text(path))
+    except ScenarioError:
+        return True
+
+
+def _world(text: str, file: Path, name: str) -> Scenario:
+    setting = own_setting(file, name, text)
+    return Scenario(Path(text), setting.system.name, Case(setting))
+
+
+def _stack(name: str) -> Scenario:
+    setting = stack_setting(name)
+    return Scenario(Path(f"stack:{name}"), f"{name} in the default scope", Case(setting))
+
+
+def _refusing(message: str) -> Callable[[], Scenario]:
+    def refuse() -> Scenario:
+        raise InputError(message)
+
+    return refuse

@@ -1,0 +1,199 @@
+"""From what an engine found to verdicts; from verdicts and expectations to success or failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from attrs import field, frozen
+
+from rackproof.checker.status import Status
+from rackproof.checker.trace import Trace
+from rackproof.model.kernel import Property, Scope, System
+from rackproof.scenarios.schema import Expectation
+
+
+class Verdict(Enum):
+    """What is known of a property in a scope."""
+
+    PROVED = "proved"
+    """It holds in runs of any length, by a certificate that was checked."""
+    HOLDS = "holds"
+    """Every reachable state of the scope was seen, and it holds in all."""
+    VIOLATED = "violated"
+    """A run violates it; the run was replayed through the plain functions."""
+    VACUOUS = "vacuous"
+    """Every reachable state was seen, but nothing in them put it to the test."""
+    INCONCLUSIVE = "inconclusive"
+    """The engine ended before it could tell."""
+
+
+@frozen
+class Findings:
+    """What an engine found out about a system.
+
+    at_rest: states in which no step and no timer is possible. reason: why not every state was seen;
+    None when all were. violated: a replayed run for each property that one violates; fewest: those
+    of them of which no run has fewer faults. reached: the names of the ``sometimes`` properties and
+    premises that some state satisfies. fired: the names of the transitions that took effect. reads:
+    the slots that each instance of a property speaks of.
+    """
+
+    engine: str
+    states: int
+    transitions: int
+    depth: int
+    seconds: float
+    at_rest: int
+    reason: str | None
+    violated: Mapping[str, Trace] = field(factory=dict)
+    fewest: frozenset[str] = frozenset()
+    reached: frozenset[str] = frozenset()
+    fired: frozenset[str] = frozenset()
+    reads: Mapping[tuple[str, tuple[int, ...]], frozenset[int]] = field(factory=dict)
+
+    def read_by(self, prop: Property, trace: Trace | None) -> frozenset[int]:
+        """The slots that the instances of a property which fail at the end of a run speak of."""
+        if trace is None:
+            return frozenset()
+        instances = trace.system.choices(prop.parameters)
+        failing = [ids for ids in instances if not prop.function(trace.final, *ids)]
+        return frozenset().union(*(self.reads.get((prop.name, ids), ()) for ids in failing))
+
+
+@frozen
+class Result:
+    """The verdict on one property, and what was expected of it (None: only not to be violated).
+
+    judged: whether it counts; where a scenario says what it expects, the other properties are told
+    but do not decide. fewest_faults: whether it was shown that no run with fewer faults violates
+    it. reads: the slots that its failing instances speak of.
+    """
+
+    prop: Property
+    verdict: Verdict
+    reason: str | None = None
+    trace: Trace | None = None
+    expected: Expectation | None = None
+    judged: bool = True
+    fewest_faults: bool = False
+    reads: frozenset[int] = frozenset()
+
+    @property
+    def complaint(self) -> str | None:
+        """What is not as it should be; None where all is well or the property does not count."""
+        if not self.judged:
+            return None
+        if self.expected is None:
+            return self._unexpected()
+        return self._unmet(self.expected)
+
+    @property
+    def status(self) -> Status:
+        """The status that this property asks for."""
+        if self.complaint is None:
+            return Status.OK
+        unproved = self.expected is not None and self.expected.verdict == "proved"
+        open_question = self.verdict is Verdict.INCONCLUSIVE or (
+            self.verdict is Verdict.HOLDS and unproved
+        )
+        return Status.INCONCLUSIVE if open_question else Status.VIOLATED
+
+    @property
+    def words(self) -> str:
+        """The verdict with the size of its counterexample: violated: 1 fault, 9 steps."""
+        if self.trace is None:
+            return self.verdict.value
+        return f"{self.verdict.value}: {counted(self.trace.faults, 'fault')}, " + counted(
+            len(self.trace.steps), "step"
+        )
+
+    def _unexpected(self) -> str | None:
+        if self.verdict is Verdict.VIOLATED:
+            return self.words
+        if self.verdict is Verdict.INCONCLUSIVE:
+            return f"inconclusive: {self.reason}"
+        return None
+
+    def _unmet(self, expected: Expectation) -> str | None:
+        wanted, verdict = expected.verdict, self.verdict
+        if verdict is Verdict.PROVED and wanted == "holds":
+            return None
+        if verdict.value != wanted:
+            return f"expected {wanted}, but {self._clause}"
+        return self._other_length(expected) if self.trace else None
+
+    @property
+    def _clause(self) -> str:
+        if self.verdict is Verdict.HOLDS:
+            proves = self.expected is not None and self.expected.verdict == "proved"
+            return "it holds" + (" in this scope only: a search proves nothing" if proves else "")
+        why = f" ({self.reason})" if self.reason and self.trace is None else ""
+        return f"it is {self.words}{why}"
+
+    def _other_length(self, expected: Expectation) -> str | None:
+        assert self.trace is not None
+        seen = {"step": len(self.trace.steps), "fault": self.trace.faults}
+        wanted = {"step": expected.steps, "fault": expected.faults}
+        wrong = [
+            f"{counted(want, what)}, not {seen[what]}"
+            for what, want in wanted.items()
+            if want is not None and want != seen[what]
+        ]
+        return f"expected a shortest run of {' and '.join(wrong)}" if wrong else None
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: 1 fault, 2 faults."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def results(
+    system: System,
+    findings: Findings,
+    expected: Mapping[str, Expectation],
+    silent: Sequence[str] = (),
+) -> tuple[Result, ...]:
+    """The verdict on each property of a system.
+
+    silent: faults that were to be explored but never took effect: what holds without them is
+    vacuous.
+    """
+    return tuple(
+        Result(
+            prop,
+            *_verdict(prop, findings, silent),
+            trace=findings.violated.get(prop.name),
+            expected=expected.get(prop.name),
+            judged=not expected or prop.name in expected,
+            fewest_faults=prop.name in findings.fewest,
+            reads=findings.read_by(prop, findings.violated.get(prop.name)),
+        )
+        for prop in system.properties
+    )
+
+
+def _verdict(
+    prop: Property, findings: Findings, silent: Sequence[str]
+) -> tuple[Verdict, str | None]:
+    if prop.name in findings.violated:
+        return Verdict.VIOLATED, None
+    if prop.scope is Scope.SOMETIMES and prop.name in findings.reached:
+        return Verdict.HOLDS, None
+    if findings.reason is not None:
+        return Verdict.INCONCLUSIVE, findings.reason
+    if prop.scope is Scope.SOMETIMES:
+        return Verdict.VACUOUS, "no reachable state satisfies it"
+    if prop.premise is not None and prop.premise.name not in findings.reached:
+        return Verdict.VACUOUS, f"this never happens: {_clause(prop.premise.statement)}"
+    if prop.scope is Scope.AT_REST and not findings.at_rest:
+        return Verdict.VACUOUS, "no reachable state is at rest"
+    if silent:
+        return Verdict.VACUOUS, f"{' and '.join(silent)} never took effect"
+    return Verdict.HOLDS, None
+
+
+def _clause(sentence: str) -> str:
+    """A sentence as part of another."""
+    text = sentence.rstrip(".")
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text

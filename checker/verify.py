@@ -1,0 +1,168 @@
+"""Verifying a target: load it, explore it, judge it. What goes wrong is part of the report."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from pathlib import Path
+
+import attrs
+from attrs import frozen
+
+from rackproof.checker.engines import Options, Progress, explore
+from rackproof.checker.replay import Replayed, replay
+from rackproof.checker.status import Status, worst
+from rackproof.checker.targets import Target
+from rackproof.checker.verdicts import Findings, Result, Verdict, results
+from rackproof.model.kernel import ModelError
+from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.schema import Case, Scenario, Setting
+from rackproof.scenarios.worlds import InputError, theirs
+
+AS_REPORTED, WITH_FIX = "as reported", "with the fix"
+
+
+@frozen
+class Run:
+    """One case of a scenario, explored and judged."""
+
+    label: str
+    case: Case
+    findings: Findings
+    results: tuple[Result, ...]
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is not as it should be, one line each."""
+        names: dict[str, list[str]] = {}
+        for result in self.results:
+            if result.complaint:
+                names.setdefault(result.complaint, []).append(result.prop.name)
+        found = [f"{', '.join(those)}: {complaint}" for complaint, those in names.items()]
+        return found or (["no property was put to the test"] if self.is_vacuous else [])
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether nothing was expected by name and nothing was really tested either."""
+        return not self.case.expect and all(r.verdict is Verdict.VACUOUS for r in self.results)
+
+    @property
+    def status(self) -> Status:
+        """The status that this run asks for."""
+        own = Status.VIOLATED if self.is_vacuous else Status.OK
+        return worst([own, *(result.status for result in self.results)])
+
+
+@frozen
+class Failure:
+    """Why a target could not be verified: the user's mistake, or ours with its traceback."""
+
+    lines: tuple[str, ...]
+    status: Status
+    traceback: str | None = None
+
+
+@frozen
+class Report:
+    """All there is to say of one target."""
+
+    target: str
+    file: Path | None
+    scenario: Scenario | None = None
+    runs: tuple[Run, ...] = ()
+    replayed: Replayed | None = None
+    failure: Failure | None = None
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What the scenario is called."""
+        return self.scenario.name if self.scenario else self.target
+
+    @property
+    def status(self) -> Status:
+        """The gravest of all that was found."""
+        parts = [run.status for run in self.runs]
+        if self.replayed is not None and self.replayed.complaints:
+            parts.append(Status.VIOLATED)
+        if self.failure is not None:
+            parts.append(self.failure.status)
+        return worst(parts)
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is not as it should be, one line each."""
+        found = list(self.failure.lines) if self.failure else []
+        for run in self.runs:
+            prefix = "with the fix, " if run.label == WITH_FIX else ""
+            found += [prefix + line for line in run.complaints]
+        return found + (list(self.replayed.complaints) if self.replayed else [])
+
+
+def verify(target: Target, options: Options, progress: Progress | None = None) -> Report:
+    """Verify one target; only an interrupt gets out."""
+    started = time.monotonic()
+    report = Report(target.label, target.file)
+    try:
+        scenario = target.load()
+        report = attrs.evolve(report, scenario=scenario)
+        for label, case in _cases(scenario):
+            run = _run(label, case, options, progress)
+            report = attrs.evolve(report, runs=(*report.runs, run))
+        if scenario.steps is not None:
+            report = attrs.evolve(report, replayed=replay(scenario))
+    except Exception as error:
+        report = attrs.evolve(report, failure=failure(error, report.scenario))
+    return attrs.evolve(report, seconds=time.monotonic() - started)
+
+
+def failure(error: Exception, scenario: Scenario | None) -> Failure:
+    """Whose mistake an exception is, and how to tell it."""
+    if isinstance(error, ScenarioError):
+        lines = tuple(problem.at(error.path) for problem in error.problems)
+        return Failure(lines, Status.BAD_INPUT)
+    if isinstance(error, InputError):
+        return Failure((str(error),), Status.BAD_INPUT)
+    file = _own_file(scenario)
+    if file is not None and (isinstance(error, ModelError) or _passes_through(error, file)):
+        return Failure((theirs(error, file),), Status.BAD_INPUT)
+    whole = "".join(traceback.format_exception(error))
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Failure((f"a fault of rackproof itself: {what}",), Status.OUR_FAULT, whole)
+
+
+def _own_file(scenario: Scenario | None) -> Path | None:
+    """The Python file of a user's own world."""
+    return scenario.case.setting.file if scenario is not None else None
+
+
+def _passes_through(error: BaseException, file: Path) -> bool:
+    own = str(file.resolve())
+    return any(frame.filename == own for frame in traceback.extract_tb(error.__traceback__))
+
+
+def _cases(scenario: Scenario) -> list[tuple[str, Case]]:
+    cases = [(AS_REPORTED, scenario.case)]
+    return [*cases, (WITH_FIX, scenario.fix)] if scenario.fix else cases
+
+
+def _run(label: str, case: Case, options: Options, progress: Progress | None) -> Run:
+    system = case.setting.system
+    findings = explore(system, sought(case), options, progress)
+    judged = results(system, findings, case.expect, silent(case.setting, findings))
+    return Run(label, case, findings, judged)
+
+
+def sought(case: Case) -> frozenset[str] | None:
+    """The violations that settle a case as soon as all are found; None where all must be seen."""
+    verdicts = {expected.verdict for expected in case.expect.values()}
+    return frozenset(case.expect) if verdicts == {"violated"} else None
+
+
+def silent(setting: Setting, findings: Findings) -> list[str]:
+    """The faults with a budget that never took effect."""
+    return [
+        name
+        for name, budget in setting.budgets.items()
+        if budget and not setting.faults[name] & findings.fired
+    ]

@@ -1,0 +1,80 @@
+"""list and explain: everything there is can be listed and explained."""
+
+import pytest
+
+from rackproof.checker.cli import KINDS, run
+from rackproof.invariants import CATALOGUE
+from rackproof.model.build import TRANSITIONS
+from rackproof.model.protocol import mechanisms
+from rackproof.model.scope import fault_names
+from rackproof.scenarios.stacks import stack_names
+
+
+def listed(capsys: pytest.CaptureFixture[str], kind: str) -> list[str]:
+    assert run(["list", kind]) == 0
+    return [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+
+
+def explained(capsys: pytest.CaptureFixture[str], name: str) -> str:
+    assert run(["explain", name]) == 0
+    return capsys.readouterr().out
+
+
+def test_each_kind_is_listed_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys, "properties") == list(CATALOGUE)
+    assert listed(capsys, "mechanisms") == [mechanism.name for mechanism in mechanisms()]
+    assert listed(capsys, "faults") == list(fault_names())
+    assert listed(capsys, "stacks") == stack_names()
+    assert "nvl72" in listed(capsys, "presets")
+    assert len(listed(capsys, "transitions")) == len(TRANSITIONS)
+
+
+def test_list_alone_lists_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list"]) == 0
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if not line.startswith(" ") and line] == [
+        f"{kind}:" for kind in KINDS
+    ]
+
+
+def test_everything_that_is_listed_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in KINDS:
+        for name in listed(capsys, kind):
+            assert explained(capsys, name).startswith(f"{name} (")
+
+
+def test_a_property_is_explained_with_why_and_when(capsys: pytest.CaptureFixture[str]) -> None:
+    out = explained(capsys, "no-duplicate-tokens")
+    assert "Why it matters:" in out
+    assert "Put to the test only where:" in out
+
+
+def test_a_mechanism_is_explained_with_its_source_and_the_stacks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = explained(capsys, "release")
+    assert "source:" in out
+    assert "one of: on-finish, on-ack" in out
+    assert "reference:" in out
+
+
+def test_a_scenario_is_explained_by_its_name_or_its_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = listed(capsys, "bugs")[0]
+    out = explained(capsys, name)
+    assert "source: https://" in out
+    path = out.splitlines()[-1].split()[-1]
+    assert explained(capsys, path) in out
+
+
+def test_underscores_will_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explained(capsys, "finish_latch").startswith("finish-latch (mechanism)")
+
+
+def test_a_name_of_nothing_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "no-duplicate-tokns"]) == 2
+    assert capsys.readouterr().err == (
+        "there is nothing called 'no-duplicate-tokns'; did you mean no-duplicate-tokens?\n"
+    )
+    assert run(["list", "animals"]) == 2

@@ -1,0 +1,168 @@
+"""Each mechanism of the reference, put the other way: a named property says what that breaks."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackproof.checker.engines import Options, explore
+from rackproof.checker.verdicts import Findings
+from rackproof.model.protocol import Protocol, mechanisms
+from rackproof.scenarios.schema import Bundled
+from rackproof.scenarios.settings import bundled_setting
+
+ONE, TWO = {"aggregated": 1}, {"aggregated": 2}
+PAIR, TWO_PREFILL = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 1}
+
+Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
+
+MUTANTS: tuple[Case, ...] = (
+    ({"replay-delivered": False}, TWO, {}, {"crash": 1}, "no-duplicate-tokens"),
+    (
+        {"migrate-guided-requests": True},
+        TWO,
+        {"guided": True},
+        {"crash": 1},
+        "no-duplicate-tokens",
+    ),
+    ({"carry-withheld-text": False}, TWO, {"withholds": True}, {"crash": 1}, "no-lost-tokens"),
+    ({"send-last-tokens": False}, ONE, {}, {}, "no-lost-tokens"),
+    ({"finish-latch": False}, TWO, {"max-tokens": 3}, {"crash": 1}, "nothing-after-finish"),
+    ({"zero-budget": "refuse"}, TWO, {}, {"crash": 1}, "complete-output-succeeds"),
+    ({"zero-budget": "emit"}, TWO, {}, {"crash": 1}, "max-tokens-kept"),
+    ({"fence-attempts": False}, TWO, {}, {"hang": 1, "resume": 1}, "no-duplicate-tokens"),
+    ({"fence-steps": False}, ONE, {}, {"preemption": 1}, "no-duplicate-tokens"),
+    ({"usage-from-request": False}, TWO, {}, {"crash": 1}, "usage-exact"),
+    ({"migrate-on-disconnect": False}, TWO, {}, {"crash": 1}, "no-needless-failure"),
+    ({"migrate-on-timeout": False}, TWO, {}, {"hang": 1}, "no-needless-failure"),
+    ({"migrate-on-shutdown": False}, TWO, {}, {"drain": 1}, "no-needless-failure"),
+    ({"stream-timeout": False}, TWO, {}, {"hang": 1}, "progress"),
+    ({"cancel-on-removal": False}, TWO, {}, {"crash": 1}, "progress"),
+    ({"raw-removal-events": False}, TWO, {}, {"crash": 1, "churn": 1}, "progress"),
+    ({"select-from-discovery": False}, TWO, {}, {"crash": 1}, "no-dispatch-to-removed"),
+    ({"release-booking-first": False}, TWO, {}, {"crash": 1}, "no-duplicate-request"),
+    ({"restore-inhibited": False}, ONE, {}, {"disconnect": 1}, "live-endpoint-selectable"),
+    ({"clear-overload": False}, TWO, {}, {"overload": 1}, "live-endpoint-selectable"),
+    ({"expire-bookings": False}, ONE, {}, {"lost-release": 1}, "bookings-exact"),
+    ({"release": "on-ack"}, PAIR, {}, {"crash": 1}, "no-kv-leak"),
+    ({"release": "lease"}, PAIR, {"requests": 2}, {"slow-read": 1}, "no-overwrite-in-flight"),
+    (
+        {"release": "heartbeat"},
+        PAIR,
+        {"requests": 2},
+        {"hang": 1},
+        "no-overwrite-in-flight",
+    ),
+    ({"defer-free-on-abort": False}, TWO_PREFILL, {"requests": 2}, {"leave": 1}, "kv-consistent"),
+    (
+        {"wait-for-all-handles": False},
+        TWO_PREFILL,
+        {"requests": 2, "handles": 2, "retry-limit": 0},
+        {"transfer-failure": 1},
+        "kv-consistent",
+    ),
+    ({"load-failure": "unreported"}, PAIR, {}, {"transfer-failure": 1}, "kv-consistent"),
+    ({"spare-transfers": False}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
+    ({"latch-completions": False}, PAIR, {}, {"leave": 1}, "no-double-free"),
+)
+"""The mechanism, the instances, the scope, the faults, and the property that is violated."""
+
+PAIRED: tuple[Case, ...] = (
+    (
+        {
+            "count-failed-connects": False,
+            "exclude-failed-workers": False,
+            "inhibit-on-error": False,
+        },
+        TWO,
+        {},
+        {"crash": 1},
+        "bounded-retries",
+    ),
+    ({"notify-when-skipped": False, "release": "on-ack"}, PAIR, {"short": True}, {}, "no-kv-leak"),
+    ({"notify-when-aborted": False, "release": "on-ack"}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
+    ({"collect-after-cancel": False, "release": "on-ack"}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
+    ({"notice-peer-loss": False, "transfer": "push"}, PAIR, {}, {"crash": 1}, "no-kv-leak"),
+    (
+        {"validate-after-read": False, "release": "on-finish"},
+        PAIR,
+        {"requests": 2},
+        {},
+        "kv-consistent",
+    ),
+)
+"""Mechanisms that another one covers for: they show once that one is put the other way too."""
+
+CHOICES = {"transfer": "push", "load-failure": "recompute"}
+"""Alternatives that are as good as the reference's."""
+
+UNSEEN = {"exclude-failed-workers", "inhibit-on-error"}
+"""Without these a retry may be wasted on a worker that is known to be bad. That is within the retry
+limit, and no property asks for more.
+"""
+
+
+def explored(
+    changed: Mapping[str, object],
+    rack: Mapping[str, object],
+    scope: Mapping[str, object],
+    faults: Mapping[str, int],
+) -> Findings:
+    return _explored(*(tuple(part.items()) for part in (changed, rack, scope, faults)))
+
+
+@cache
+def _explored(*parts: tuple[tuple[str, Any], ...]) -> Findings:
+    bundled = Bundled("reference", *(dict(part) for part in parts))
+    findings = explore(bundled_setting(bundled, Path()).system, None, Options())
+    assert findings.reason is None
+    return findings
+
+
+def named(case: Case) -> str:
+    return " ".join(f"{name}={value}".lower() for name, value in case[0].items())
+
+
+@pytest.mark.parametrize("case", [*MUTANTS, *PAIRED], ids=named)
+def test_a_mechanism_put_the_other_way_is_caught(case: Case) -> None:
+    *setting, prop = case
+    assert prop in explored(*setting).violated
+
+
+@pytest.mark.parametrize("case", [*MUTANTS, *PAIRED], ids=named)
+def test_the_property_holds_with_the_mechanism(case: Case) -> None:
+    _, rack, scope, faults, prop = case
+    findings = explored({}, rack, scope, faults)
+    assert prop not in findings.violated
+
+
+@pytest.mark.parametrize("case", PAIRED, ids=named)
+def test_one_mechanism_covers_for_another(case: Case) -> None:
+    changed, rack, scope, faults, prop = case
+    alone = dict([next(iter(changed.items()))])
+    assert prop not in explored(alone, rack, scope, faults).violated
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICES.items())
+def test_alternatives_that_are_as_good(name: str, value: str) -> None:
+    for scope, faults in (
+        ({"handles": 2}, {"transfer-failure": 1, "leave": 1}),
+        ({}, {"crash": 1, "leave": 1}),
+    ):
+        assert not explored({name: value}, PAIR, scope, faults).violated
+
+
+def test_every_mechanism_is_put_to_the_test() -> None:
+    shown = {next(iter(case[0])) for case in (*MUTANTS, *PAIRED)} | CHOICES.keys() | UNSEEN
+    assert shown == {mechanism.name for mechanism in mechanisms()}
+
+
+def test_every_alternative_is_put_to_the_test() -> None:
+    shown = {item for case in (*MUTANTS, *PAIRED) for item in case[0].items()} | CHOICES.items()
+    reference = Protocol()
+    for mechanism in mechanisms():
+        others = {alternative.value for alternative in mechanism.alternatives or ()}
+        others -= {getattr(getattr(reference, mechanism.field), "value", None)}
+        assert {(mechanism.name, value) for value in others} <= shown
