@@ -132,21 +132,23 @@ def walk(
     """Walk a path of canonical states with the plain functions.
 
     path: the key of each state, the initial one first. key: from a plain state's ordinals to the
-    key of its canonical form. The first firing (in the system's order) that leads on is taken, so
-    that the same path gives the same trace.
+    key of its canonical form. The first firing (in the system's order) that leads on is taken, one
+    that is no fault where there is a choice, so that the same path gives the same trace.
     """
     schema = system.schema
     if key(schema.flatten(system.initial)) != path[0]:
         raise EngineError("the path does not begin at the initial state")
-    state, steps = system.initial, []
+    state, steps = system.initial, list[Step]()
     for number, target in enumerate(path[1:], 1):
-        for firing, after in successors(system, state):
-            if key(schema.flatten(after)) == target:
-                steps.append(Step(system, firing, state, after))
-                state = after
-                break
-        else:
+        found = [
+            Step(system, firing, state, after)
+            for firing, after in successors(system, state)
+            if key(schema.flatten(after)) == target
+        ]
+        if not found:
             raise EngineError(
                 f"step {number} of the path is none of the plain functions' successors"
             )
+        steps.append(min(found, key=lambda step: step.is_fault))
+        state = steps[-1].after
     return Trace(system, tuple(steps))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from rackproof.model.kernel import ModelError, System
 
@@ -37,13 +38,16 @@ def load_world(file: Path, name: str) -> System:
 
 def _imported(file: Path) -> ModuleType:
     """Run the file as a module of its own, with its folder importable; its prints are no report."""
-    module_name = f"_rackproof_world_{file.stem}"
+    folder = file.resolve().parent
+    module_name = re.sub(r"\W", "_", f"rackproof_world{file.resolve()}")
     spec = importlib.util.spec_from_file_location(module_name, file.resolve())
     if spec is None or spec.loader is None:
         raise InputError(f"{file}: is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    _forget_namesakes(folder)
+    before = set(sys.modules)
     sys.modules[module_name] = module
-    sys.path.insert(0, str(file.resolve().parent))
+    sys.path.insert(0, str(folder))
     try:
         with contextlib.redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
@@ -51,8 +55,22 @@ def _imported(file: Path) -> ModuleType:
         del sys.modules[module_name]
         raise InputError(theirs(error, file)) from error
     finally:
-        sys.path.pop(0)
+        sys.path.remove(str(folder))
+        _NEIGHBOURS.update(sys.modules.keys() - before)
     return module
+
+
+_NEIGHBOURS: Final[set[str]] = set()
+"""The modules that worlds imported, some of them from their own folders."""
+
+
+def _forget_namesakes(folder: Path) -> None:
+    """Let a world import what lies beside it, not what lay beside another one by that name."""
+    for name in [name for name in _NEIGHBOURS if (folder / f"{name}.py").is_file()]:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and Path(file).parent != folder:
+            sys.modules.pop(name, None)
+            _NEIGHBOURS.discard(name)
 
 
 def _called(file: Path, name: str, function: Any) -> object:

@@ -80,6 +80,7 @@ class _Lowering:
         self.masks = [1 << (v - low) for v, low in zip(self.initial, self.lows, strict=True)]
         self._variables = [self.arena.var(slot) for slot in range(len(self.schema.slots))]
         self.run = Run(self.arena, self.lows)
+        self._grown = set[int]()
         self.state = self._symbolic()
 
     def functions(self) -> list[FunctionType]:
@@ -135,6 +136,7 @@ class _Lowering:
     def _lower(self, item: _Lowered) -> set[int]:
         """Lower an item under the present values; return the slots that gained one."""
         before, consulted = list(self.masks), set[int]()
+        self._grown = set[int]()
         item.paths = 0
 
         def begin(choices: Sequence[bool]) -> None:
@@ -143,7 +145,7 @@ class _Lowering:
 
         item.tree = explore(item.run, self.run, begin, self.trees)
         item.consulted = consulted
-        return {slot for slot, mask in enumerate(before) if self.masks[slot] != mask}
+        return self._grown
 
     def _symbolic(self) -> Any:
         """A world whose every slot is symbolic."""
@@ -192,11 +194,11 @@ class _Lowering:
             raise TypeError(f"a transition returns a world or None, not {after!r}")
         writes = []
         for slot, assigned in self._assigned(self.schema.shape, self.state, after):
+            if assigned == self._variables[slot]:
+                continue
             node = self._in_domain(slot, assigned)
             known = self.run.facts.mask(slot)
             value = self.arena.value(node)
-            if node == self._variables[slot]:
-                continue
             if value is not None and known == 1 << (value - self.lows[slot]):
                 continue
             writes.append((slot, node))
@@ -232,7 +234,7 @@ class _Lowering:
     def _members(self, shape: SetShape, value: object) -> tuple[Node, ...]:
         if isinstance(value, Members):
             return value.nodes
-        if not isinstance(value, frozenset | set):
+        if not isinstance(value, frozenset):
             raise TypeError(f"a set of identifiers was replaced by {value!r}")
         plain = {m.plain() if isinstance(m, Symbolic) else m for m in value}
         if any(not isinstance(m, int) or not 0 <= m < len(shape.slots) for m in plain):
@@ -242,20 +244,26 @@ class _Lowering:
 
     def _in_domain(self, slot: int, node: Node) -> Node:
         """Fork off the values outside the domain, which raise."""
-        declared, arena, path = self.schema.slots[slot], self.arena, self.run
-        node = path.facts.simplified(node)
-        above = arena.lt(arena.const(declared.domain.high), node)
-        below = arena.lt(node, arena.const(declared.domain.low))
-        if path.decide(above) or path.decide(below):
-            raise OutOfDomain(declared.label, "a value beyond it", declared.domain)
-        return path.facts.simplified(node)
+        declared, arena, run = self.schema.slots[slot], self.arena, self.run
+        domain = declared.domain
+        node = run.facts.simplified(node)
+        low, high = run.facts.range(node)
+        if domain.low <= low and high <= domain.high:
+            return node
+        above = arena.lt(arena.const(domain.high), node)
+        below = arena.lt(node, arena.const(domain.low))
+        if run.decide(above) or run.decide(below):
+            raise OutOfDomain(declared.label, "a value beyond it", domain)
+        return run.facts.simplified(node)
 
     def _grow(self, writes: list[tuple[int, Node]]) -> None:
         for slot, node in writes:
             domain = self.schema.slots[slot].domain
             for value in self.run.facts.values(node):
-                if domain.low <= value <= domain.high:
-                    self.masks[slot] |= 1 << (value - self.lows[slot])
+                bit = 1 << (value - domain.low) if domain.low <= value <= domain.high else 0
+                if bit & ~self.masks[slot]:
+                    self.masks[slot] |= bit
+                    self._grown.add(slot)
 
 
 def _raised(error: Exception) -> Raises:

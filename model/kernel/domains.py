@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 import attrs
@@ -103,18 +104,29 @@ class Enumeration:
 
     @property
     def high(self) -> int:
-        return len(self.enum) - 1
+        return len(_members(self.enum)) - 1
 
     def encode(self, value: object) -> int:
-        if not isinstance(value, self.enum):
+        ordinal = _ordinals(self.enum).get(value.name) if isinstance(value, self.enum) else None
+        if ordinal is None:
             raise ValueError(value)
-        return list(self.enum).index(value)
+        return ordinal
 
     def decode(self, ordinal: int) -> Enum:
-        return list(self.enum)[ordinal]
+        return _members(self.enum)[ordinal]
 
     def __str__(self) -> str:
         return self.enum.__name__
+
+
+@cache
+def _members(enum: type[Enum]) -> tuple[Enum, ...]:
+    return tuple(enum)
+
+
+@cache
+def _ordinals(enum: type[Enum]) -> dict[str, int]:
+    return {member.name: ordinal for ordinal, member in enumerate(enum)}
 
 
 @frozen
