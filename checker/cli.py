@@ -102,6 +102,9 @@ def cli() -> None:
     help="Write a scenario that replays each counterexample.",
 )
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@click.option(
+    "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
+)
 @output
 def verify(
     targets: Sequence[str],
@@ -111,6 +114,7 @@ def verify(
     time_limit: float | None,
     save: Path | None,
     junit: str | None,
+    coverage: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -127,7 +131,7 @@ def verify(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit)
+    options = Options(engine, workers, memory, time_limit, coverage)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
 

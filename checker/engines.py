@@ -23,12 +23,16 @@ Progress = Callable[[Snapshot], None]
 
 @frozen
 class Options:
-    """How an engine is to run; None leaves a limit to the engine."""
+    """How an engine is to run; None leaves a limit to the engine.
+
+    coverage: tell the guards that always came out the same way, too.
+    """
 
     engine: str = "auto"
     workers: int | None = None
     memory: int | None = None
     seconds: float | None = None
+    coverage: bool = False
 
 
 def explore(
@@ -50,6 +54,8 @@ def explore(
     if seen.raises:
         raise ModelError(_raised(system, seen.raises[0]))
     traces = {name: _trace(system, seen, found) for name, found in seen.violations.items()}
+    fired = frozenset(relation.actions[number].firing.transition.name for number in seen.fired)
+    possible = {action.firing.transition.name for action in relation.actions}
     return Findings(
         engine="search",
         states=seen.states,
@@ -61,7 +67,9 @@ def explore(
         violated=traces,
         fewest=frozenset(n for n, f in seen.violations.items() if traces[n].faults == f.faults),
         reached=frozenset(prop.name for prop in seen.reached),
-        fired=frozenset(relation.actions[number].firing.transition.name for number in seen.fired),
+        fired=fired,
+        idle=tuple(t.name for t in system.transitions if t.name in possible - fired),
+        impossible=tuple(t.name for t in system.transitions if t.name not in possible),
         reads={(p.property.name, p.arguments): p.reads for p in relation.predicates},
     )
 

@@ -35,7 +35,9 @@ class Findings:
     at_rest: states in which no step and no timer is possible. reason: why not every state was seen;
     None when all were. violated: a replayed run for each property that one violates; fewest: those
     of them of which no run has fewer faults. reached: the names of the ``sometimes`` properties and
-    premises that some state satisfies. fired: the names of the transitions that took effect. reads:
+    premises that some state satisfies. fired: the names of the transitions that took effect.
+    idle: those that did not in any state that was seen, though the values their fields take would
+    allow it. impossible: those that these values rule out. reads:
     the slots that each instance of a property speaks of.
     """
 
@@ -50,6 +52,8 @@ class Findings:
     fewest: frozenset[str] = frozenset()
     reached: frozenset[str] = frozenset()
     fired: frozenset[str] = frozenset()
+    idle: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()
     reads: Mapping[tuple[str, tuple[int, ...]], frozenset[int]] = field(factory=dict)
 
     def read_by(self, prop: Property, trace: Trace | None) -> frozenset[int]:
@@ -111,8 +115,9 @@ class Result:
     def _unexpected(self) -> str | None:
         if self.verdict is Verdict.VIOLATED:
             return self.words
-        if self.verdict is Verdict.INCONCLUSIVE:
-            return f"inconclusive: {self.reason}"
+        unreached = self.verdict is Verdict.VACUOUS and self.prop.scope is Scope.SOMETIMES
+        if unreached or self.verdict is Verdict.INCONCLUSIVE:
+            return f"{self.verdict.value}: {self.reason}"
         return None
 
     def _unmet(self, expected: Expectation) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 from attrs import frozen
 
+from rackproof.checker.coverage import Coverage, coverage
 from rackproof.checker.engines import Options, Progress, explore
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.status import Status, worst
@@ -30,6 +31,7 @@ class Run:
     case: Case
     findings: Findings
     results: tuple[Result, ...]
+    coverage: Coverage | None = None
 
     @property
     def complaints(self) -> list[str]:
@@ -150,7 +152,7 @@ def _run(label: str, case: Case, options: Options, progress: Progress | None) ->
     system = case.setting.system
     findings = explore(system, sought(case), options, progress)
     judged = results(system, findings, case.expect, silent(case.setting, findings))
-    return Run(label, case, findings, judged)
+    return Run(label, case, findings, judged, coverage(system) if options.coverage else None)
 
 
 def sought(case: Case) -> frozenset[str] | None:

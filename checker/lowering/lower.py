@@ -16,7 +16,7 @@ from typing import Any
 from attrs import define, field
 
 from rackproof.checker.lowering.arena import Arena, Node, Op
-from rackproof.checker.lowering.paths import LoweringError, Run, Trees, explore, place_of
+from rackproof.checker.lowering.paths import LoweringError, Place, Run, Trees, explore, place_of
 from rackproof.checker.lowering.relation import (
     Action,
     Disabled,
@@ -50,9 +50,12 @@ from rackproof.model.kernel.schema import (
 )
 
 
-def lower(system: System) -> Relation:
-    """Lower a system; ``LoweringError`` names the file and line of what cannot be lowered."""
-    lowering = _Lowering(system)
+def lower(system: System, places: bool = False) -> Relation:
+    """Lower a system; ``LoweringError`` names the file and line of what cannot be lowered.
+
+    places: note at which lines of the model each test is made (which takes longer).
+    """
+    lowering = _Lowering(system, places)
     check_source(lowering.functions(), lowering.classes())
     actions = lowering.actions()
     predicates = lowering.predicates()
@@ -67,13 +70,14 @@ class _Lowered:
     tree: Tree = field(factory=Disabled)
     consulted: set[int] = field(factory=set)
     paths: int = 0
+    places: dict[Node, set[Place]] = field(factory=dict)
 
 
 class _Lowering:
     """One model's arena, trees and growing sets of values."""
 
-    def __init__(self, system: System) -> None:
-        self.system, self.schema = system, system.schema
+    def __init__(self, system: System, places: bool) -> None:
+        self.system, self.schema, self.places = system, system.schema, places
         self.arena, self.trees = Arena(), Trees()
         self.lows = [slot.domain.low for slot in self.schema.slots]
         self.initial = self.schema.flatten(system.initial)
@@ -104,7 +108,7 @@ class _Lowering:
         visit(self.schema.shape)
         return found
 
-    def actions(self) -> list[tuple[Firing, Tree]]:
+    def actions(self) -> list[tuple[Firing, _Lowered]]:
         """Lower every firing until no slot gains a value.
 
         Those with few paths come first: what they add is then there before the costly ones are
@@ -121,7 +125,7 @@ class _Lowering:
             woken = {id(item) for item in items if item.consulted & grown}
             woken |= {id(item) for item in later}
             pending = [item for item in items if id(item) in woken]
-        return [(firing, item.tree) for firing, item in zip(firings, items, strict=True)]
+        return list(zip(firings, items, strict=True))
 
     def predicates(self) -> list[tuple[Property, tuple[int, ...], Tree]]:
         """Lower every instance of every property."""
@@ -137,10 +141,11 @@ class _Lowering:
         """Lower an item under the present values; return the slots that gained one."""
         before, consulted = list(self.masks), set[int]()
         self._grown = set[int]()
-        item.paths = 0
+        item.paths, item.places = 0, {}
 
         def begin(choices: Sequence[bool]) -> None:
             item.paths += 1
+            self.run.places = item.places if self.places else None
             self.run.begin(before, choices, consulted)
 
         item.tree = explore(item.run, self.run, begin, self.trees)
@@ -188,6 +193,7 @@ class _Lowering:
 
     def _after(self, after: Any) -> Tree:
         """The leaf of a path: disabled, or the slots it changes."""
+        self.run.places = None  # what is asked from here on is no guard of the model
         if after is None:
             return self.trees.leaf(Disabled())
         if not isinstance(after, type(self.system.initial)):
@@ -291,7 +297,7 @@ class _Slicing:
     def __init__(
         self,
         lowering: _Lowering,
-        actions: list[tuple[Firing, Tree]],
+        actions: list[tuple[Firing, _Lowered]],
         predicates: list[tuple[Property, tuple[int, ...], Tree]],
     ) -> None:
         self.lowering, self.arena = lowering, lowering.arena
@@ -305,12 +311,13 @@ class _Slicing:
         needed = self._needed()
         kept = sorted(self.varying & needed)
         done: dict[int, Tree] = {}
-        actions, never = [], []
-        for firing, tree in self.actions:
-            sliced = self._sliced(tree, needed, done)
+        actions, never, places = [], [], []
+        for firing, item in self.actions:
+            sliced = self._sliced(item.tree, needed, done)
             if _updates(sliced) or _raises(sliced):
                 actions.append(Action(firing, sliced, self._reads(sliced), _written(sliced)))
-            if not _updates(tree):
+                places.append(self._places(item))
+            if not _updates(item.tree):
                 never.append(firing)
         return Relation(
             system=lowering.system,
@@ -321,11 +328,19 @@ class _Slicing:
             initial=lowering.initial,
             actions=tuple(actions),
             never=tuple(never),
+            places=tuple(places),
             predicates=tuple(
                 self._sliced_predicate(prop, arguments, self._sliced(tree, needed, done))
                 for prop, arguments, tree in self.predicates
             ),
         )
+
+    def _places(self, item: _Lowered) -> dict[Node, frozenset[Place]]:
+        found: dict[Node, frozenset[Place]] = {}
+        for node, lines in item.places.items():
+            folded = self._folded(node)
+            found[folded] = found.get(folded, frozenset()) | lines
+        return found
 
     def _sliced_predicate(
         self, prop: Property, arguments: tuple[int, ...], tree: Tree
@@ -340,7 +355,7 @@ class _Slicing:
         """The slots that tests and properties read, and what updates of those read, to a fixed
         point.
         """
-        trees = [tree for _, tree in self.actions]
+        trees = [item.tree for _, item in self.actions]
         needed: set[int] = set()
         for _, _, tree in self.predicates:
             needed |= self._reads(tree)

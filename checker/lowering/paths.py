@@ -32,6 +32,10 @@ _OURS: Final = (
 )
 
 
+Place = tuple[str, int, int]
+"""File, line and instruction of a model at which a question is asked."""
+
+
 class LoweringError(ModelError):
     """Python in a model that has no meaning for symbolic values."""
 
@@ -58,11 +62,13 @@ class Run:
     """The run under way: the choices it repeats, then new ones (true first), and what they decide.
 
     One object serves every run of a model, so that symbolic values, which ask it, are made once.
+    places: where given, the lines of the model at which each question was asked.
     """
 
     def __init__(self, arena: Arena, lows: Sequence[int]) -> None:
         """Take the arena and the lowest ordinal of each slot; ``begin`` starts a run."""
         self.arena, self._lows = arena, lows
+        self.places: dict[Node, set[Place]] | None = None
         self.begin((), (), set())
 
     def begin(self, masks: Sequence[int], choices: Sequence[bool], consulted: set[int]) -> None:
@@ -85,6 +91,8 @@ class Run:
         at = len(self.forks)
         if at == MOST_FORKS:
             raise LoweringError(f"{here()}: a path that takes more than {MOST_FORKS} decisions")
+        if self.places is not None and at >= len(self._given):
+            self.places.setdefault(node, set()).add(_question())
         choice = self._given[at] if at < len(self._given) else True
         self.forks.append((node, choice))
         self.facts.assume(node, choice)
@@ -92,11 +100,15 @@ class Run:
 
     def choose(self, node: Node) -> int:
         """Answer Python's question for the value of a node, forking over those it can have."""
-        values = self.facts.values(node)
+        values, places = self.facts.values(node), self.places
+        self.places = None  # an index is no guard
+        chosen = values[-1]
         for value in values[:-1]:
             if self.decide(self.arena.eq(node, self.arena.const(value))):
-                return value
-        return values[-1]
+                chosen = value
+                break
+        self.places = places
+        return chosen
 
 
 def explore(
@@ -123,6 +135,14 @@ def explore(
         return tree
 
     return below(())
+
+
+def _question() -> Place:
+    """Where the model's code that is running asks."""
+    for frame, line in traceback.walk_stack(None):
+        if not frame.f_code.co_filename.startswith(_OURS):
+            return frame.f_code.co_filename, line, frame.f_lasti
+    return "the model", 0, 0
 
 
 def here() -> str:

@@ -93,7 +93,8 @@ class Relation:
     with their ordinal. unread: slots that change but that no guard, no kept update and no property
     reads; they are left out of the state. Trees mention variables only. actions: those that can be
     enabled somewhere, in the order of the system's firings. predicates: every instance of every
-    property, premises included.
+    property, premises included. places: for each action, where they were asked for, the places
+    (file, line, instruction) of the model at which its tests are made.
     """
 
     system: System
@@ -105,3 +106,4 @@ class Relation:
     actions: tuple[Action, ...]
     never: tuple[Firing, ...]
     predicates: tuple[Predicate, ...]
+    places: tuple[Mapping[Node, frozenset[tuple[str, int, int]]], ...] = ()

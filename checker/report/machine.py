@@ -27,10 +27,11 @@ def as_data(report: Report) -> dict[str, Any]:
         data["source"] = scenario.source
         data.update({"scope": {}, **scenario.case.setting.origin})
     for run in report.runs:
+        told = {"properties": _properties(run), "coverage": _coverage(run)}
         if run.label == WITH_FIX:
-            data["fix"] = {**run.case.setting.origin, "properties": _properties(run)}
+            data["fix"] = {**run.case.setting.origin, **told}
         else:
-            data["properties"] = _properties(run)
+            data.update(told)
     if report.replayed is not None:
         data["replay"] = {"steps": trace_as_data(report.replayed.trace)}
     if report.complaints:
@@ -55,6 +56,16 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
 
 def _properties(run: Run) -> list[dict[str, Any]]:
     return [_result(run, result) for result in run.results]
+
+
+def _coverage(run: Run) -> dict[str, list[str]]:
+    """The transitions that never took effect: those that might have, and those that could not."""
+    findings = run.findings
+    return {
+        "never_fired": [kebab(name) for name in findings.idle],
+        "impossible": [kebab(name) for name in findings.impossible],
+        **({"guards": [str(guard) for guard in run.coverage.guards]} if run.coverage else {}),
+    }
 
 
 def _result(run: Run, result: Result) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rackproof.checker.coverage import Coverage
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report.counterexample import counterexample, run_in_words
 from rackproof.checker.saving import Saved
@@ -20,6 +21,7 @@ from rackproof.checker.verdicts import Result, Verdict, counted
 from rackproof.checker.verify import WITH_FIX, Failure, Report, Run
 from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
+from rackproof.scenarios.steps import kebab
 
 MARKS: Final = {
     Status.OK: ("ok", "green"),
@@ -62,9 +64,32 @@ class Terminal:
         for report in reports:
             self._counterexamples(report, saved, self.verbosity > 0 or len(reports) == 1)
         self.table(reports)
+        for report in reports:
+            self._coverage(report, len(reports) > 1)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
         self.summary(reports, of)
+
+    def _coverage(self, report: Report, several: bool) -> None:
+        """Print the transitions that never fired: with -v, and always for a world of one's own."""
+        own = report.scenario is not None and report.scenario.case.setting.file is not None
+        for run in report.runs:
+            whole = run.findings.reason is None
+            names = [kebab(name) for name in run.findings.idle]
+            if self.verbosity > 0:
+                names += [f"{kebab(name)} (ruled out)" for name in run.findings.impossible]
+            where = f"{report.target}, {run.label}" if several else run.label
+            wanted = self.verbosity > 0 or run.coverage or (own and self.verbosity == 0)
+            if names and whole and wanted:
+                self.out.print(f"never fired ({where}): {', '.join(names)}", soft_wrap=True)
+            if run.coverage:
+                self._guards(where, run.coverage)
+
+    def _guards(self, where: str, coverage: Coverage) -> None:
+        told = coverage.reason or "guards that always came out the same way"
+        self.out.print(f"{told} ({where}){'' if coverage.reason else ':'}", soft_wrap=True)
+        for guard in coverage.guards:
+            self.out.print(f"  {guard}", soft_wrap=True)
 
     def failed(self, wrong: Failure) -> None:
         """Print why nothing could be done."""

@@ -44,18 +44,21 @@ def explore(
     workers: int | None = None,
     stop_when: Collection[str] | None = None,
     progress: Progress | None = None,
+    keep: bool = False,
 ) -> Exploration:
     """Visit every reachable state of a relation.
 
     classes: bundles shown to be interchangeable. workers: threads; by default one a core.
     stop_when: end once all properties of these names are violated (``sometimes``: reached).
-    progress: called a few times a second.
+    progress: called a few times a second. keep: give back all the states too.
     """
     started = time.monotonic()
     native = Native(relation, classes)
     prepared = time.monotonic() - started
     workers = workers or available_cores()
-    return _Search(native, limits or Limits(), workers, stop_when, progress, prepared).run()
+    search = _Search(native, limits or Limits(), workers, stop_when, progress, prepared)
+    search.keep = keep
+    return search.run()
 
 
 class _Enough(Exception):
@@ -85,6 +88,7 @@ class _Search:
         self.native, self.monitors = native, native.monitors
         self.wanted = None if stop_when is None else self._numbers(stop_when)
         self.progress, self.prepared = progress, prepared
+        self.keep = False
         self.team = Team(native, limits, workers, self._report, prepared)
         self.store = self.team.store
         self.cells: list[list[Cell]] = []
@@ -215,10 +219,14 @@ class _Search:
                 for number, prop in enumerate(self.monitors.properties)
                 if number in self.sightings and prop.scope is Scope.SOMETIMES
             ),
+            stored=self._stored() if self.keep else None,
             preparing=self.prepared,
             searching=searching,
             memory=self.store.bytes,
         )
+
+    def _stored(self) -> tuple[int, ...]:
+        return self.store.states.words(0, self.store.count * self.store.words)
 
     def _violations(self) -> dict[str, Found]:
         found: dict[str, Found] = {}

@@ -72,7 +72,8 @@ class Exploration:
     whether these are all; otherwise ``reason`` says why not. violations: by property name; where
     several of that name are violated, the first. reached: the ``sometimes`` properties (premises
     among them) that some state satisfies. fired: the numbers of the actions that changed a state.
-    memory: bytes of states and table at the end.
+    memory: bytes of states and table at the end. stored: the words of all states one after another,
+    where they were asked for.
     """
 
     native: Native
@@ -87,6 +88,7 @@ class Exploration:
     raises: tuple[Raised, ...]
     violations: Mapping[str, Found]
     reached: frozenset[Property]
+    stored: tuple[int, ...] | None
     preparing: float
     searching: float
     memory: int

@@ -140,6 +140,24 @@ def test_a_vacuous_pass_is_told_and_fails_only_where_it_counts(
     )
 
 
+def test_a_sometimes_that_never_happens_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("never.py").write_text(
+        "from worlds import *\n"
+        "def world(crashes=0):\n"
+        "    calm = pool(2, 1, crashes)\n"
+        "    return System('w', calm.initial, calm.transitions, (answered, somebody_failed))\n"
+        "def rough():\n    return world(2)\n",
+        encoding="utf-8",
+    )
+    assert run(["verify", "never.py:world"]) == 1
+    assert (
+        "never.py:world: somebody-failed: vacuous: no reachable state satisfies it"
+        in capsys.readouterr().out
+    )
+    assert run(["verify", "never.py:rough", "-v"]) == 1
+    assert re.search(r"somebody-failed +holds", capsys.readouterr().out)
+
+
 def test_a_target_of_which_nothing_was_tested_fails(capsys: pytest.CaptureFixture[str]) -> None:
     Path("none.py").write_text(
         "from worlds import *\n"
@@ -296,6 +314,25 @@ def test_what_a_users_file_prints_stays_out_of_the_report(
     captured = capsys.readouterr()
     assert "hello" in captured.err
     json.loads(captured.out)
+
+
+def test_worlds_of_two_folders_import_what_lies_beside_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, crashes in (("a", 0), ("b", 2)):
+        Path(name).mkdir()
+        Path(name, "sizes.py").write_text(f"crashes = {crashes}\n", encoding="utf-8")
+        Path(name, "mine.py").write_text(
+            "from worlds import pool\nimport sizes\nworld = pool(2, 1, sizes.crashes)\n",
+            encoding="utf-8",
+        )
+        Path(name, "worlds.py").write_text(WORLDS, encoding="utf-8")
+    assert run(["verify", "a/mine.py:world", "b/mine.py:world"]) == 1
+    out = lines(capsys.readouterr().out)
+    assert out[-2:] == [
+        "b/mine.py:world: answered: violated: 1 fault, 2 steps",
+        "1 of 2 targets as expected",
+    ]
 
 
 # Faults of ours, interrupts, pipes

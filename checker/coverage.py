@@ -1,0 +1,141 @@
+"""Which guards of a model came out the same way in every state that was seen.
+
+A transition that never fires is easily missed: everything holds when nothing happens. The tests of
+the lowered trees are evaluated on every state at once, and told by the lines they come from.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rackproof.checker.lowering import lower
+from rackproof.checker.lowering.arena import Arena, Node, Op
+from rackproof.checker.lowering.paths import Place
+from rackproof.checker.lowering.relation import Relation, Test, Tree
+from rackproof.checker.native.layout import Binary, Stored
+from rackproof.checker.search import Exploration, Limits, explore
+from rackproof.model.kernel import System
+
+MOST_STATES: Final = 200_000
+
+Column = NDArray[Any]
+Places = Mapping[Node, frozenset[Place]]
+
+
+@frozen
+class Guard:
+    """A line of the model at which a test came out one way only."""
+
+    file: str
+    line: int
+
+    @property
+    def text(self) -> str:
+        """The line itself."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}: {self.text}"
+
+
+@frozen
+class Coverage:
+    """The guards that came out one way only; reason: why this cannot be told."""
+
+    guards: tuple[Guard, ...] = ()
+    reason: str | None = None
+
+
+def coverage(system: System) -> Coverage:
+    """Explore without symmetry and tell which guards always came out the same way."""
+    relation = lower(system, places=True)
+    seen = explore(relation, limits=Limits(max_states=MOST_STATES), keep=True)
+    if not seen.exhausted:
+        return Coverage(reason=f"guards are not told: more than {MOST_STATES:,} states")
+    outcomes = _Outcomes(relation, _columns(relation, seen), seen.states).outcomes
+    return Coverage(tuple(_one_sided(outcomes)))
+
+
+def _one_sided(outcomes: Mapping[Place, set[bool]]) -> list[Guard]:
+    lines = {(file, line) for (file, line, _), seen in outcomes.items() if len(seen) == 1}
+    return [Guard(file, line) for file, line in sorted(lines)]
+
+
+def _columns(relation: Relation, seen: Exploration) -> dict[int, Column]:
+    """The ordinals of each variable in every state."""
+    assert seen.stored is not None
+    words = np.array(seen.stored, dtype=np.uint64).reshape(seen.states, seen.words)
+    stored = seen.native.layout.stored
+    return {v.slot: _column(words, stored[v.slot]) for v in relation.variables}
+
+
+def _column(words: Column, stored: Stored) -> Column:
+    if isinstance(stored, Binary):
+        place = stored.place
+        bits = (words[:, place.word] & np.uint64(place.mask)) >> np.uint64(place.shift)
+        return bits.astype(np.int64) + stored.low
+    column = np.full(len(words), -1, dtype=np.int64)
+    for member, place in stored.bits.items():
+        column[(words[:, place.word] & np.uint64(place.mask)) != 0] = member
+    return column
+
+
+class _Outcomes:
+    """For each line, how its tests came out."""
+
+    def __init__(self, relation: Relation, columns: dict[int, Column], states: int) -> None:
+        self.arena: Arena = relation.arena
+        self.columns, self.states = columns, states
+        self.values: dict[Node, Column] = {}
+        self.outcomes: dict[Place, set[bool]] = defaultdict(set)
+        everywhere = np.ones(states, dtype=bool)
+        for action, places in zip(relation.actions, relation.places, strict=True):
+            self._follow(action.tree, everywhere, places)
+
+    def _follow(self, tree: Tree, here: Column, places: Places) -> None:
+        if not isinstance(tree, Test):
+            return
+        true = self._value(tree.condition).astype(bool)
+        for outcome, way in ((True, here & true), (False, here & ~true)):
+            if way.any():
+                self._note(places.get(tree.condition, ()), outcome)
+                self._follow(tree.yes if outcome else tree.no, way, places)
+
+    def _note(self, places: Iterable[Place], outcome: bool) -> None:
+        for place in places:
+            self.outcomes[place].add(outcome)
+
+    def _value(self, node: Node) -> Column:
+        known = self.values.get(node)
+        if known is None:
+            known = self.values[node] = self._computed(node)
+        return known
+
+    def _computed(self, node: Node) -> Column:
+        op, operands = self.arena.part(node)
+        if op is Op.CONST:
+            return np.full(self.states, operands[0], dtype=np.int64)
+        if op is Op.VAR:
+            return self.columns[operands[0]]
+        return _MEANING[op](*(self._value(operand) for operand in operands))
+
+
+_MEANING: Final[dict[Op, Callable[..., Column]]] = {
+    Op.ADD: np.add,
+    Op.SUB: np.subtract,
+    Op.MUL: np.multiply,
+    Op.EQ: np.equal,
+    Op.LT: np.less,
+    Op.LE: np.less_equal,
+    Op.NOT: np.logical_not,
+    Op.AND: np.logical_and,
+    Op.OR: np.logical_or,
+}
