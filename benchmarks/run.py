@@ -27,7 +27,6 @@ from attrs import frozen
 from peers import Contender, Size
 
 LARGE: Size = (6, 2, 2)
-SMALL: Size = (3, 2, 2)
 POOL: Size = (20, 1, 2)
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
@@ -66,6 +65,7 @@ def report(folder: Path, repeat: int) -> Iterable[str]:
         peers.ours(LARGE, threads=2),
         *(peers.spin(name) for name in peers.SPIN_FLAGS),
         peers.rumur(),
+        peers.minicheck_run(),
         peers.tlc(),
     ]
     reduced = peers.ours(LARGE, threads=2, symmetry=True)
@@ -76,7 +76,6 @@ def report(folder: Path, repeat: int) -> Iterable[str]:
     yield ""
     yield from memory(found[0])
     yield from many_workers(folder, repeat)
-    yield from small(folder, repeat)
 
 
 def present(contenders: Iterable[Contender | None]) -> list[Contender]:
@@ -157,20 +156,6 @@ def many_workers(folder: Path, repeat: int) -> Iterable[str]:
         f"\n{workers} interchangeable workers, {requests} request, {faults} faults: exhausted in "
         f"{found.wall:.2f} s, the whole process ({found.states:,} states up to symmetry)."
     )
-
-
-def small(folder: Path, repeat: int) -> Iterable[str]:
-    """A smaller world, for tools that take minutes for the large one."""
-    other = peers.minicheck_run()
-    if other is None:
-        return
-    peers.written(folder, SMALL)
-    found = measured([peers.ours(SMALL, threads=1), other], folder, repeat)
-    yield f"\n**A smaller world, {agreed(found):,} states**, for what takes minutes above:\n"
-    yield "| tool | CPU s | wall s |"
-    yield "|---|--:|--:|"
-    for item in found:
-        yield f"| {item.contender.name} | {item.cpu:.2f} | {item.wall:.2f} |"
 
 
 def machine() -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -30,23 +32,40 @@ MOST_LEAVES: Final = 150
 """Trees are put into one function up to so many leaves: large functions compile slowly."""
 
 
+DEEPEST: Final = 20_000
+"""Nested calls that writing the deepest tree may need: a few for each of its tests."""
+
+
+@contextmanager
+def room_for_deep_trees() -> Iterator[None]:
+    """Let Python nest its calls as deeply as trees are."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 def program(layout: Layout, monitors: Monitors) -> str:
     """The program as LLVM assembly."""
+    with room_for_deep_trees():
+        return "\n".join(_internal(part) for part in _parts(layout, monitors))
+
+
+def _parts(layout: Layout, monitors: Monitors) -> Iterator[str]:
     relation = layout.relation
     actions = list(enumerate(relation.actions))
     calm = [a for a in actions if a[1].firing.transition.kind is not Kind.FAULT]
     faults = [a for a in actions if a[1].firing.transition.kind is Kind.FAULT]
-    parts = [
-        DECLARATIONS,
-        *_commits(layout),
-        *_Moves(layout, monitors, "calm").functions(calm),
-        *_Moves(layout, monitors, "faults").functions(faults),
-        _Judgement(layout, monitors, "check").function(Scope.ALWAYS, Scope.SOMETIMES),
-        _Judgement(layout, monitors, "rest").function(Scope.AT_REST),
-        *canonical_functions(layout),
-        *loop_functions(layout),
-    ]
-    return "\n".join(_internal(part) for part in parts)
+    yield DECLARATIONS
+    yield from _commits(layout)
+    yield from _Moves(layout, monitors, "calm").functions(calm)
+    yield from _Moves(layout, monitors, "faults").functions(faults)
+    yield _Judgement(layout, monitors, "check").function(Scope.ALWAYS, Scope.SOMETIMES)
+    yield _Judgement(layout, monitors, "rest").function(Scope.AT_REST)
+    yield from canonical_functions(layout)
+    yield from loop_functions(layout)
 
 
 def _internal(text: str) -> str:

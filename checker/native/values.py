@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from attrs import define, field
+
 from rackproof.checker.lowering.arena import Arena, Node, Op
 from rackproof.checker.native.assembly import Code, Value
 from rackproof.checker.native.layout import Binary, Layout, OneHot, Place
@@ -171,68 +173,55 @@ class Values:
 
     def after(self, writes: Sequence[tuple[int, Node]]) -> dict[int, Value]:
         """The words that an update changes, by number, with their new values."""
-        cleared: dict[int, int] = defaultdict(int)
-        ones: dict[int, int] = defaultdict(int)
-        parts: dict[int, list[Value]] = defaultdict(list)
+        changed: dict[int, _Word] = defaultdict(_Word)
         for slot, node in writes:
             stored = self.layout.stored[slot]
             if isinstance(stored, Binary):
-                self._write(stored, node, cleared, ones, parts)
+                self._write(changed[stored.place.word], stored, node)
             else:
-                self._write_one_hot(stored, node, cleared, ones, parts)
-        return {word: self._merged(word, cleared, ones, parts) for word in cleared}
+                self._write_one_hot(changed, stored, node)
+        return {number: self._merged(number, word) for number, word in changed.items()}
 
-    def _merged(
-        self,
-        word: int,
-        cleared: dict[int, int],
-        ones: dict[int, int],
-        parts: dict[int, list[Value]],
-    ) -> Value:
-        result = self.code.op("and", self.words[word], signed(~cleared[word] & (1 << 64) - 1))
-        if ones[word]:
-            result = self.code.op("or", result, signed(ones[word]))
-        for part in parts[word]:
+    def _merged(self, number: int, word: _Word) -> Value:
+        kept = signed(~word.cleared & (1 << 64) - 1)
+        result = self.code.op("and", self.words[number], kept)
+        if word.ones:
+            result = self.code.op("or", result, signed(word.ones))
+        for part in word.parts:
             result = self.code.op("or", result, part)
         return result
 
-    def _write(
-        self,
-        stored: Binary,
-        node: Node,
-        cleared: dict[int, int],
-        ones: dict[int, int],
-        parts: dict[int, list[Value]],
-    ) -> None:
+    def _write(self, word: _Word, stored: Binary, node: Node) -> None:
         place, value = stored.place, self.arena.value(node)
-        cleared[place.word] |= place.mask
+        word.cleared |= place.mask
         if value is not None:
-            ones[place.word] |= (value - stored.low) << place.shift
+            word.ones |= (value - stored.low) << place.shift
             return
         raw = self.number(node)
         if stored.low:
             raw = self.code.op("sub", raw, stored.low)
-        parts[place.word].append(self.code.op("shl", raw, place.shift))
+        word.parts.append(self.code.op("shl", raw, place.shift))
 
-    def _write_one_hot(
-        self,
-        stored: OneHot,
-        node: Node,
-        cleared: dict[int, int],
-        ones: dict[int, int],
-        parts: dict[int, list[Value]],
-    ) -> None:
+    def _write_one_hot(self, changed: dict[int, _Word], stored: OneHot, node: Node) -> None:
         for word, mask in stored.masks().items():
-            cleared[word] |= mask
+            changed[word].cleared |= mask
         value = self.arena.value(node)
-        if value is not None:
-            if value >= 0:
-                ones[stored.bits[value].word] |= stored.bits[value].mask
-            return
-        number = self.number(node)
-        for member, place in stored.bits.items():
-            bit = self.code.widen(self.code.is_("eq", number, member))
-            parts[place.word].append(self.code.op("shl", bit, place.shift))
+        if value is None:
+            number = self.number(node)
+            for member, place in stored.bits.items():
+                bit = self.code.widen(self.code.is_("eq", number, member))
+                changed[place.word].parts.append(self.code.op("shl", bit, place.shift))
+        elif value >= 0:
+            changed[stored.bits[value].word].ones |= stored.bits[value].mask
+
+
+@define
+class _Word:
+    """What an update does to a word: the bits it overwrites, and what it puts there."""
+
+    cleared: int = 0
+    ones: int = 0
+    parts: list[Value] = field(factory=list)
 
 
 def signed(word: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
 import naive
 import pytest
 import worlds
@@ -17,7 +19,7 @@ from attrs import define, field
 from random_worlds import random_world
 
 from rackproof.checker.lowering import lower
-from rackproof.checker.lowering.relation import Relation
+from rackproof.checker.lowering.relation import Disabled, Relation, Test
 from rackproof.checker.native import Native
 from rackproof.checker.native import classes as native_classes
 from rackproof.checker.search import SOUGHT, Exploration, Limits, Snapshot, explore, store
@@ -417,6 +419,21 @@ def test_states_of_several_words() -> None:
     found = explore(relation)
     assert found.words == 3
     compare(relation, found, Reference(relation).run())
+
+
+def test_a_tree_of_a_thousand_tests() -> None:
+    lanes = tuple(Lane() for _ in range(25))
+    relation = lower(System("lanes", Lanes(lanes=lanes), (add,), (all_on_the_last,)))
+    arena, first = relation.arena, relation.actions[0]
+    tree = first.tree
+    for one, other in itertools.islice(
+        itertools.cycle(itertools.permutations(range(25), 2)), 1_000
+    ):
+        never = arena.lt(arena.add(arena.var(one), arena.const(200)), arena.var(other))
+        tree = Test(never, Disabled(), tree)
+    deep = attrs.evolve(relation, actions=(attrs.evolve(first, tree=tree), *relation.actions[1:]))
+    plain, found = explore(relation), explore(deep)
+    assert (found.states, found.transitions) == (plain.states, plain.transitions)
 
 
 @sometimes()
