@@ -9,11 +9,15 @@ import pytest
 
 from rackproof.checker.engines import Options, explore
 from rackproof.checker.verdicts import Findings
-from rackproof.model.protocol import Protocol, mechanisms
+from rackproof.invariants import CATALOGUE
+from rackproof.model.protocol import Protocol, mechanisms, with_mechanisms
+from rackproof.scenarios.loader import load
 from rackproof.scenarios.schema import Bundled
 from rackproof.scenarios.settings import bundled_setting
 
-ONE, TWO = {"aggregated": 1}, {"aggregated": 2}
+BUGS = sorted((Path(__file__).parents[2] / "scenarios" / "bugs").glob("*.yaml"))
+
+ONE, TWO, THREE = {"aggregated": 1}, {"aggregated": 2}, {"aggregated": 3}
 PAIR, TWO_PREFILL = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 1}
 
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
@@ -42,10 +46,13 @@ MUTANTS: tuple[Case, ...] = (
     ({"cancel-on-removal": False}, TWO, {}, {"crash": 1}, "progress"),
     ({"raw-removal-events": False}, TWO, {}, {"crash": 1, "churn": 1}, "progress"),
     ({"select-from-discovery": False}, TWO, {}, {"crash": 1}, "no-dispatch-to-removed"),
+    ({"exclude-failed-workers": False}, TWO, {}, {"crash": 1}, "retries-go-elsewhere"),
     ({"release-booking-first": False}, TWO, {}, {"crash": 1}, "no-duplicate-request"),
+    ({"count-failed-connects": False}, THREE, {"tokens": 1}, {"crash": 2}, "bounded-retries"),
     ({"restore-inhibited": False}, ONE, {}, {"disconnect": 1}, "live-endpoint-selectable"),
     ({"clear-overload": False}, TWO, {}, {"overload": 1}, "live-endpoint-selectable"),
     ({"expire-bookings": False}, ONE, {}, {"lost-release": 1}, "bookings-exact"),
+    ({"release": "on-finish"}, PAIR, {}, {}, "no-failure-without-fault"),
     ({"release": "on-ack"}, PAIR, {}, {"crash": 1}, "no-kv-leak"),
     ({"release": "lease"}, PAIR, {"requests": 2}, {"slow-read": 1}, "no-overwrite-in-flight"),
     (
@@ -70,17 +77,6 @@ MUTANTS: tuple[Case, ...] = (
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
 PAIRED: tuple[Case, ...] = (
-    (
-        {
-            "count-failed-connects": False,
-            "exclude-failed-workers": False,
-            "inhibit-on-error": False,
-        },
-        TWO,
-        {},
-        {"crash": 1},
-        "bounded-retries",
-    ),
     ({"notify-when-skipped": False, "release": "on-ack"}, PAIR, {"short": True}, {}, "no-kv-leak"),
     ({"notify-when-aborted": False, "release": "on-ack"}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
     ({"collect-after-cancel": False, "release": "on-ack"}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
@@ -95,13 +91,32 @@ PAIRED: tuple[Case, ...] = (
 )
 """Mechanisms that another one covers for: they show once that one is put the other way too."""
 
+UNBROKEN = {"dead-endpoint-removed"}
+"""Properties that no choice of mechanisms breaks: in any of them the lease of a dead worker expires
+and the router's copy of discovery catches up before anything is at rest.
+"""
+
 CHOICES = {"transfer": "push", "load-failure": "recompute"}
 """Alternatives that are as good as the reference's."""
 
-UNSEEN = {"exclude-failed-workers", "inhibit-on-error"}
-"""Without these a retry may be wasted on a worker that is known to be bad. That is within the retry
-limit, and no property asks for more.
+UNSEEN = {"inhibit-on-error"}
+"""Mechanisms that no property misses.
+
+Inhibition spares other requests a dispatch to a worker that just failed one. That is a matter of
+how often, and every property here is a matter of whether: there is no clock, an inhibition may end
+at once, so all that can happen without it can happen with it. The request that failed is kept away
+from its worker by the exclusion of failed workers.
 """
+
+REDUNDANT: tuple[tuple[dict[str, int], dict[str, object], dict[str, int]], ...] = (
+    (ONE, {}, {"disconnect": 1}),
+    (TWO, {}, {"crash": 1}),
+    (TWO, {}, {"hang": 1, "resume": 1}),
+    (TWO, {"requests": 2, "tokens": 1}, {"crash": 1}),
+    (THREE, {"tokens": 1, "retry-limit": 2}, {"crash": 1, "disconnect": 1}),
+    ({"prefill": 2, "decode": 2}, {"tokens": 1}, {"crash": 1, "transfer-failure": 1}),
+)
+"""Instances, scope and faults in which what is unseen changes no verdict."""
 
 
 def explored(
@@ -127,8 +142,8 @@ def named(case: Case) -> str:
 
 @pytest.mark.parametrize("case", [*MUTANTS, *PAIRED], ids=named)
 def test_a_mechanism_put_the_other_way_is_caught(case: Case) -> None:
-    *setting, prop = case
-    assert prop in explored(*setting).violated
+    changed, rack, scope, faults, prop = case
+    assert prop in explored(changed, rack, scope, faults).violated
 
 
 @pytest.mark.parametrize("case", [*MUTANTS, *PAIRED], ids=named)
@@ -154,6 +169,23 @@ def test_alternatives_that_are_as_good(name: str, value: str) -> None:
         assert not explored({name: value}, PAIR, scope, faults).violated
 
 
+@pytest.mark.parametrize(("rack", "scope", "faults"), REDUNDANT)
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_stays_unseen_changes_no_verdict(
+    name: str, rack: dict[str, int], scope: dict[str, object], faults: dict[str, int]
+) -> None:
+    mutant = explored({name: False}, rack, scope, faults)
+    reference = explored({}, rack, scope, faults)
+    assert mutant.violated == reference.violated == {}
+    assert mutant.reached == reference.reached - {"a-worker-was-marked"}
+
+
+@pytest.mark.parametrize("case", [*MUTANTS, *PAIRED], ids=named)
+def test_a_mutant_differs_from_the_reference(case: Case) -> None:
+    reference = Protocol()
+    assert with_mechanisms(reference, dict([next(iter(case[0].items()))])) != reference
+
+
 def test_every_mechanism_is_put_to_the_test() -> None:
     shown = {next(iter(case[0])) for case in (*MUTANTS, *PAIRED)} | CHOICES.keys() | UNSEEN
     assert shown == {mechanism.name for mechanism in mechanisms()}
@@ -166,3 +198,11 @@ def test_every_alternative_is_put_to_the_test() -> None:
         others = {alternative.value for alternative in mechanism.alternatives or ()}
         others -= {getattr(getattr(reference, mechanism.field), "value", None)}
         assert {(mechanism.name, value) for value in others} <= shown
+
+
+def test_every_property_is_broken_by_a_mutant_or_a_reported_bug() -> None:
+    broken = {case[-1] for case in (*MUTANTS, *PAIRED)}
+    for path in BUGS:
+        expect = load(path).case.expect
+        broken |= {name for name, expected in expect.items() if expected.verdict == "violated"}
+    assert broken == CATALOGUE.keys() - UNBROKEN
