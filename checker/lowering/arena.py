@@ -196,6 +196,14 @@ class Arena:
             return _CORNERS[op](a, b, c, d)
         return self._truth_range(op, operands, of_slot)
 
+    def fits(self, node: Node, of_slot: Callable[[int], Range], widest: int) -> bool:
+        """Whether a node and all that it is computed from stay within ±widest."""
+        op, operands = self._nodes[node]
+        low, high = self.range(node, of_slot)
+        if low < -widest or high > widest:
+            return False
+        return op in (Op.CONST, Op.VAR) or all(self.fits(o, of_slot, widest) for o in operands)
+
     def _truth_range(
         self, op: Op, operands: tuple[int, ...], of_slot: Callable[[int], Range]
     ) -> Range:

@@ -11,12 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
 from rackproof.checker.lowering.arena import Arena, Node, Op
-from rackproof.checker.lowering.paths import LoweringError, Place, Run, Trees, explore, place_of
+from rackproof.checker.lowering.paths import (
+    NOWHERE,
+    Fork,
+    LoweringError,
+    Place,
+    Run,
+    Trees,
+    explore,
+    place_of,
+)
 from rackproof.checker.lowering.relation import (
     Action,
     Disabled,
@@ -38,7 +47,7 @@ from rackproof.checker.lowering.symbolic import (
     node_for,
     scalar,
 )
-from rackproof.model.kernel import Firing, OutOfDomain, Property, Scope, System
+from rackproof.model.kernel import Firing, ModelError, OutOfDomain, Property, Scope, System
 from rackproof.model.kernel.schema import (
     FixedShape,
     RecordShape,
@@ -59,7 +68,39 @@ def lower(system: System, places: bool = False) -> Relation:
     check_source(lowering.functions(), lowering.classes())
     actions = lowering.actions()
     predicates = lowering.predicates()
-    return _Slicing(lowering, actions, predicates).relation()
+    relation = _Slicing(lowering, actions, predicates).relation()
+    _check_width(relation)
+    return relation
+
+
+def _check_width(relation: Relation) -> None:
+    """Refuse arithmetic that may not fit the words that engines compute with."""
+    ranges = {variable.slot: (variable.low, variable.high) for variable in relation.variables}
+    trees = [a.tree for a in relation.actions] + [p.tree for p in relation.predicates]
+    nodes = {node for tree in trees for node in _nodes(tree)}
+    for node in nodes:
+        if not relation.arena.slots(node) <= ranges.keys():
+            continue
+        if not relation.arena.fits(node, ranges.__getitem__, WIDEST):
+            labels = [relation.system.schema.slots[s].label for s in relation.arena.slots(node)]
+            raise LoweringError(
+                f"a computation with {', '.join(sorted(labels))} may exceed 62 bits; count coarser"
+            )
+
+
+def _nodes(tree: Tree) -> Iterator[Node]:
+    """The expressions of a tree."""
+    for part in _distinct(tree):
+        if isinstance(part, Test):
+            yield part.condition
+        elif isinstance(part, Verdict):
+            yield part.value
+        elif isinstance(part, Update):
+            yield from (node for _, node in part.writes)
+
+
+WIDEST: Final = 1 << 62
+"""Values beyond this are refused."""
 
 
 @define
@@ -143,7 +184,7 @@ class _Lowering:
         self._grown = set[int]()
         item.paths, item.places = 0, {}
 
-        def begin(choices: Sequence[bool]) -> None:
+        def begin(choices: Sequence[Fork]) -> None:
             item.paths += 1
             self.run.places = item.places if self.places else None
             self.run.begin(before, choices, consulted)
@@ -166,37 +207,52 @@ class _Lowering:
 
     def _transition(self, firing: Firing) -> Callable[[], Tree]:
         function, arguments = firing.transition.function, firing.arguments
-        return self._guarded(lambda: self._after(function(self.state, *arguments)))
+
+        def run() -> Tree:
+            return self._after(function(self.state, *arguments))
+
+        return self._guarded(run, firing.transition.where)
 
     def _predicate(self, prop: Property, arguments: tuple[int, ...]) -> Callable[[], Tree]:
-        return self._guarded(lambda: self._verdict(prop.function(self.state, *arguments)))
+        def run() -> Tree:
+            return self._verdict(prop.function(self.state, *arguments))
 
-    def _guarded(self, run: Callable[[], Tree]) -> Callable[[], Tree]:
+        return self._guarded(run, prop.where)
+
+    def _guarded(self, run: Callable[[], Tree], where: str) -> Callable[[], Tree]:
         """Turn what the model's own code raises into a leaf."""
 
         def guarded() -> Tree:
+            LoweringError.latest = None
             try:
-                return run()
+                tree = run()
             except LoweringError:
                 raise
+            except SystemExit as error:
+                raise LoweringError(f"{place_of(error)}: the model exits Python") from error
             except RecursionError as error:
                 raise LoweringError(f"{place_of(error)}: a loop or a call without end") from error
             except Exception as error:
-                return self.trees.leaf(_raised(error))
+                tree = self.trees.leaf(_raised(error, where))
+            if LoweringError.latest is not None:
+                raise LoweringError.latest  # the model's own code caught it
+            return tree
 
         return guarded
 
     def _verdict(self, value: object) -> Tree:
         if isinstance(value, Bool):
             return self.trees.leaf(Verdict(self.run.facts.simplified(value.node)))
-        return self.trees.leaf(Verdict(self.arena.const(int(bool(value)))))
+        if not isinstance(value, bool):
+            raise TypeError(f"a property returns True or False, not {value!r}")
+        return self.trees.leaf(Verdict(self.arena.const(int(value))))
 
     def _after(self, after: Any) -> Tree:
         """The leaf of a path: disabled, or the slots it changes."""
         self.run.places = None  # what is asked from here on is no guard of the model
         if after is None:
             return self.trees.leaf(Disabled())
-        if not isinstance(after, type(self.system.initial)):
+        if type(after) is not type(self.system.initial):
             raise TypeError(f"a transition returns a world or None, not {after!r}")
         writes = []
         for slot, assigned in self._assigned(self.schema.shape, self.state, after):
@@ -259,7 +315,7 @@ class _Lowering:
         above = arena.lt(arena.const(domain.high), node)
         below = arena.lt(node, arena.const(domain.low))
         if run.decide(above) or run.decide(below):
-            raise OutOfDomain(declared.label, "a value beyond it", domain)
+            raise ModelError(f"{declared.label} leaves its domain, {domain}")
         return run.facts.simplified(node)
 
     def _grow(self, writes: list[tuple[int, Node]]) -> None:
@@ -272,8 +328,10 @@ class _Lowering:
                     self._grown.add(slot)
 
 
-def _raised(error: Exception) -> Raises:
+def _raised(error: Exception, function: str) -> Raises:
     where, text = place_of(error), str(error)
+    if where == NOWHERE:
+        where = function
     if isinstance(error, TypeError) and any(f"'{name}'" in text for name in SYMBOLIC_NAMES):
         raise LoweringError(
             f"{where}: {text}: this operation has no meaning on a field's value here; "
@@ -362,13 +420,13 @@ class _Slicing:
         for tree in trees:
             needed |= self._tested(tree)
         leaves = [leaf for tree in trees for leaf in _leaves(tree) if isinstance(leaf, Update)]
+        if self.rests:
+            # What a step changes keeps a state from being at rest, whether it is read or not.
+            for firing, item in self.actions:
+                needed |= _written(item.tree) if firing.is_progress else set()
         while True:
-            more = set()
+            more = set[int]()
             for leaf in leaves:
-                slots = {slot for slot, _ in leaf.writes}
-                if self.rests and not slots & needed:
-                    # Dropped whole, the step would no longer count as one that can still happen.
-                    more |= slots
                 for slot, node in leaf.writes:
                     if slot in needed:
                         more |= self.arena.slots(node)

@@ -32,12 +32,33 @@ _OURS: Final = (
 )
 
 
+Fork = tuple[Node, bool]
+"""A question that was open, and the way that was taken."""
+
+IMPURE: Final = (
+    "the same state has different outcomes: a transition may depend on the world alone, not on "
+    "chance, time or what happened before"
+)
+
 Place = tuple[str, int, int]
 """File, line and instruction of a model at which a question is asked."""
 
 
+NOWHERE: Final = "the model"
+
+
 class LoweringError(ModelError):
-    """Python in a model that has no meaning for symbolic values."""
+    """Python in a model that has no meaning for symbolic values.
+
+    ``latest`` is the last one that was made: a model that catches it must not hide it.
+    """
+
+    latest: LoweringError | None = None
+
+    def __init__(self, message: str) -> None:
+        """Say what cannot be followed, where, and how to write it."""
+        super().__init__(message)
+        LoweringError.latest = self
 
 
 class Trees:
@@ -71,12 +92,12 @@ class Run:
         self.places: dict[Node, set[Place]] | None = None
         self.begin((), (), set())
 
-    def begin(self, masks: Sequence[int], choices: Sequence[bool], consulted: set[int]) -> None:
+    def begin(self, masks: Sequence[int], choices: Sequence[Fork], consulted: set[int]) -> None:
         """Start a run that repeats ``choices``, from these sets of values."""
         self.facts = Facts(self.arena, masks, self._lows, consulted)
         self._given = choices
         self.questions = 0
-        self.forks: list[tuple[Node, bool]] = []
+        self.forks: list[Fork] = []
 
     def decide(self, node: Node) -> bool:
         """Answer Python's question for the truth of a node, forking where it is open."""
@@ -93,7 +114,9 @@ class Run:
             raise LoweringError(f"{here()}: a path that takes more than {MOST_FORKS} decisions")
         if self.places is not None and at >= len(self._given):
             self.places.setdefault(node, set()).add(_question())
-        choice = self._given[at] if at < len(self._given) else True
+        asked, choice = self._given[at] if at < len(self._given) else (node, True)
+        if asked != node:
+            raise LoweringError(f"{here()}: {IMPURE}")
         self.forks.append((node, choice))
         self.facts.assume(node, choice)
         return choice
@@ -112,12 +135,12 @@ class Run:
 
 
 def explore(
-    run: Callable[[], Tree], path: Run, begin: Callable[[Sequence[bool]], None], trees: Trees
+    run: Callable[[], Tree], path: Run, begin: Callable[[Sequence[Fork]], None], trees: Trees
 ) -> Tree:
     """Return the decision tree of ``run``, one leaf a path; ``begin`` starts each."""
     paths = 0
 
-    def below(choices: tuple[bool, ...]) -> Tree:
+    def below(choices: tuple[Fork, ...]) -> Tree:
         nonlocal paths
         paths += 1
         if paths > MOST_PATHS:
@@ -126,11 +149,12 @@ def explore(
             )
         begin(choices)
         tree = run()
-        forks = path.forks
-        taken = tuple(choice for _, choice in forks)
+        taken = tuple(path.forks)
+        if len(taken) < len(choices):
+            raise LoweringError(f"{here()}: {IMPURE}")
         for at in range(len(taken) - 1, len(choices) - 1, -1):
-            condition, choice = forks[at]
-            other = below((*taken[:at], not choice))
+            condition, choice = taken[at]
+            other = below((*taken[:at], (condition, not choice)))
             tree = trees.test(condition, *((tree, other) if choice else (other, tree)))
         return tree
 
@@ -142,7 +166,7 @@ def _question() -> Place:
     for frame, line in traceback.walk_stack(None):
         if not frame.f_code.co_filename.startswith(_OURS):
             return frame.f_code.co_filename, line, frame.f_lasti
-    return "the model", 0, 0
+    return NOWHERE, 0, 0
 
 
 def here() -> str:
@@ -161,4 +185,4 @@ def _place(frames: Iterable[tuple[FrameType, int]]) -> str:
         name = frame.f_code.co_filename
         if not name.startswith(_OURS):
             return f"{name}:{line}"
-    return "the model"
+    return NOWHERE

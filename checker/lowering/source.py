@@ -1,8 +1,8 @@
-"""What lowering cannot see: ``is`` compares objects, and a symbolic value is never the object it
-stands for.
+"""What lowering cannot see, and refuses by reading the source of every function a model can reach.
 
-Python offers no hook for ``is``, so a model that used it would be lowered wrongly without a word.
-This reads the source of every function that a model can reach and refuses it there.
+``is`` compares objects, and a symbolic value is never the object it stands for; the same goes for
+questions about types. Python offers no hook for either, so a model that used them would be lowered
+wrongly without a word. Chance and time have no place in a model at all.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from __future__ import annotations
 import ast
 import dis
 import inspect
+import operator
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from rackproof.checker.lowering.paths import LoweringError
 from rackproof.model.kernel import Property, Transition
 
 _KERNEL = "rackproof.model.kernel"
 _PLAIN_LIBRARIES = ("attr", "attrs", "builtins", "enum", "functools", "itertools", "typing")
+
+
+IDENTITY: Final = "`is` (and `case None`) cannot be followed on a field's value; write `==` or `!=`"
+TYPES: Final = "the type of a field's value cannot be asked; its declaration says it"
+IMPURE: Final = "a model depends on the world alone, not on chance, time or the machine"
+TYPE_QUESTIONS: Final = frozenset({"isinstance", "issubclass", "type", "hasattr", "id", "repr"})
+IMPURE_MODULES: Final = frozenset({"random", "secrets", "time", "datetime", "uuid", "os", "sys"})
 
 
 def check_source(functions: Iterable[FunctionType], classes: Iterable[type]) -> None:
@@ -49,12 +58,39 @@ def _check(function: FunctionType) -> None:
         _check_compiled(code)
         return
     for node in ast.walk(tree):
-        identity = isinstance(node, ast.Compare) and any(
-            isinstance(op, ast.Is | ast.IsNot) for op in node.ops
-        )
-        if identity or isinstance(node, ast.MatchSingleton):
+        wrong = _wrong(node, function)
+        if wrong:
             line = code.co_firstlineno + getattr(node, "lineno", 1) - 1
-            _refuse(f"{code.co_filename}:{line}")
+            raise LoweringError(f"{code.co_filename}:{line}: {wrong}")
+
+
+def _wrong(node: ast.AST, function: FunctionType) -> str | None:
+    """What is wrong with a piece of a model's source."""
+    match node:
+        case ast.Compare(ops=ops) if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
+            return IDENTITY
+        case ast.MatchSingleton():
+            return IDENTITY
+        case ast.MatchClass():
+            return TYPES
+        case ast.Import(names=names):
+            return IMPURE if {n.name.split(".")[0] for n in names} & IMPURE_MODULES else None
+        case ast.ImportFrom(module=module):
+            return IMPURE if (module or "").split(".")[0] in IMPURE_MODULES else None
+        case ast.Name(id=name):
+            return _wrong_name(name, function)
+        case _:
+            return None
+
+
+def _wrong_name(name: str, function: FunctionType) -> str | None:
+    value = function.__globals__.get(name)
+    if value is None:
+        return TYPES if name in TYPE_QUESTIONS else None
+    if value is operator.is_ or value is operator.is_not:
+        return IDENTITY
+    module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return IMPURE if str(module).split(".")[0] in IMPURE_MODULES else None
 
 
 def _check_compiled(code: CodeType) -> None:
@@ -62,22 +98,19 @@ def _check_compiled(code: CodeType) -> None:
         if instruction.opname == "IS_OP" or instruction.opname.endswith("_NONE"):
             positions = instruction.positions
             line = positions.lineno if positions else code.co_firstlineno
-            _refuse(f"{code.co_filename}:{line}")
-
-
-def _refuse(where: str) -> None:
-    raise LoweringError(
-        f"{where}: `is` (and `case None`) cannot be followed on a field's value; write `==` or `!=`"
-    )
+            raise LoweringError(f"{code.co_filename}:{line}: {IDENTITY}")
 
 
 def _referenced(function: FunctionType) -> Iterator[FunctionType]:
     """The functions that a function's code names, however deep its inner functions go."""
     for code in _codes(function.__code__):
         for name in code.co_names:
-            yield from _functions(function.__globals__.get(name))
+            value = function.__globals__.get(name)
+            yield from _functions(value)
             for value in _modules(function, code):
                 yield from _functions(getattr(value, name, None))
+    for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        yield from _functions(default)
     for cell in function.__closure__ or ():
         try:
             yield from _functions(cell.cell_contents)
@@ -106,10 +139,21 @@ def _functions(value: Any) -> Iterator[FunctionType]:
         yield from _functions(value.function)
     elif isinstance(value, type):
         yield from _methods(value)
+    elif isinstance(value, partial):
+        yield from _functions(value.func)
+    elif isinstance(value, dict | list | tuple):
+        items = value.values() if isinstance(value, dict) else value
+        for item in items:
+            yield from _functions(item)
+    elif hasattr(value, "__wrapped__"):
+        yield from _functions(value.__wrapped__)
+    elif type(value).__module__.split(".")[0] not in (*_PLAIN_LIBRARIES, "types"):
+        yield from _methods(type(value))
 
 
 def _methods(cls: type) -> Iterator[FunctionType]:
-    for value in vars(cls).values():
+    """The functions of a class and of those it inherits from."""
+    for value in (value for base in cls.__mro__ for value in vars(base).values()):
         function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
         if isinstance(function, FunctionType) and not _generated(function):
             yield function

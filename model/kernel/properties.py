@@ -51,6 +51,12 @@ class Property:
         text = inspect.cleandoc(self.function.__doc__ or self.name)
         return " ".join(text.split("\n\n", 1)[0].split())
 
+    @property
+    def where(self) -> str:
+        """File and line of the function."""
+        code = self.function.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         """Evaluate the plain function."""
         return self.function(*args, **kwargs)
