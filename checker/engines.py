@@ -7,12 +7,13 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.checker.compare import compare
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.relation import Action
 from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import interchangeable
-from rackproof.checker.trace import Trace, walk
+from rackproof.checker.trace import EngineError, Trace, walk
 from rackproof.checker.verdicts import Findings
 from rackproof.model.kernel import ModelError, System
 
@@ -25,7 +26,8 @@ Progress = Callable[[Snapshot], None]
 class Options:
     """How an engine is to run; None leaves a limit to the engine.
 
-    coverage: tell the guards that always came out the same way, too.
+    coverage: tell the guards that always came out the same way, too. compare: hold the plain
+    functions against their lowered form on some states first, as for a world of a user's own.
     """
 
     engine: str = "auto"
@@ -33,6 +35,7 @@ class Options:
     memory: int | None = None
     seconds: float | None = None
     coverage: bool = False
+    compare: bool = False
 
 
 def explore(
@@ -43,6 +46,8 @@ def explore(
 ) -> Findings:
     """Explore a system; where ``sought`` is given, until all of these properties are violated."""
     relation = lower(system)
+    if options.compare:
+        compare(relation)
     seen = search(
         relation,
         interchangeable(relation),
@@ -53,7 +58,7 @@ def explore(
     )
     if seen.raises:
         raise ModelError(_raised(system, seen.raises[0]))
-    traces = {name: _trace(system, seen, found) for name, found in seen.violations.items()}
+    traces = {name: _trace(system, seen, name, found) for name, found in seen.violations.items()}
     fired = frozenset(relation.actions[number].firing.transition.name for number in seen.fired)
     possible = {action.firing.transition.name for action in relation.actions}
     return Findings(
@@ -74,10 +79,16 @@ def explore(
     )
 
 
-def _trace(system: System, seen: Exploration, found: Found) -> Trace:
-    """The run that leads to a state, walked with the plain functions under the real names."""
+def _trace(system: System, seen: Exploration, name: str, found: Found) -> Trace:
+    """The run that leads to a state, walked with the plain functions under the real names.
+
+    The plain property is asked too; ``EngineError`` where it does not fail.
+    """
     native = seen.native
-    return walk(system, found.path, lambda state: native.ordinals(native.canonical(state)))
+    trace = walk(system, found.path, lambda state: native.ordinals(native.canonical(state)))
+    if not any(trace.violates(prop) for prop in system.properties if prop.name == name):
+        raise EngineError(f"{name} is said to be violated, and the plain functions do not agree")
+    return trace
 
 
 def _raised(system: System, raised: Raised) -> str:

@@ -189,6 +189,8 @@ def _verdict(
         return Verdict.INCONCLUSIVE, findings.reason
     if prop.scope is Scope.SOMETIMES:
         return Verdict.VACUOUS, "no reachable state satisfies it"
+    if not any(name == prop.name for name, _ in findings.reads):
+        return Verdict.VACUOUS, "there is nothing it speaks of"
     if prop.premise is not None and prop.premise.name not in findings.reached:
         return Verdict.VACUOUS, f"this never happens: {_clause(prop.premise.statement)}"
     if prop.scope is Scope.AT_REST and not findings.at_rest:

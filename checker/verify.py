@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 import traceback
 from pathlib import Path
@@ -113,12 +115,12 @@ def verify(target: Target, options: Options, progress: Progress | None = None) -
             report = attrs.evolve(report, runs=(*report.runs, run))
         if scenario.steps is not None:
             report = attrs.evolve(report, replayed=replay(scenario))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         report = attrs.evolve(report, failure=failure(error, report.scenario))
     return attrs.evolve(report, seconds=time.monotonic() - started)
 
 
-def failure(error: Exception, scenario: Scenario | None) -> Failure:
+def failure(error: BaseException, scenario: Scenario | None) -> Failure:
     """Whose mistake an exception is, and how to tell it."""
     if isinstance(error, ScenarioError):
         lines = tuple(problem.at(error.path) for problem in error.problems)
@@ -150,7 +152,10 @@ def _cases(scenario: Scenario) -> list[tuple[str, Case]]:
 
 def _run(label: str, case: Case, options: Options, progress: Progress | None) -> Run:
     system = case.setting.system
-    findings = explore(system, sought(case), options, progress)
+    own = case.setting.file is not None
+    options = attrs.evolve(options, compare=own)
+    with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
+        findings = explore(system, sought(case), options, progress)
     judged = results(system, findings, case.expect, silent(case.setting, findings))
     return Run(label, case, findings, judged, coverage(system) if options.coverage else None)
 

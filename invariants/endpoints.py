@@ -28,7 +28,6 @@ def no_dispatch_to_removed(world: World, request: int) -> bool:
     worker=Workers,
     premise=a_worker_was_dead,
     why="A dead worker that stays listed takes requests for ever.",
-    catches=("dynamo#11646",),
 )
 def dead_endpoint_removed(world: World, worker: int) -> bool:
     """When nothing more can happen, the router chooses no dead worker."""

@@ -38,7 +38,7 @@ def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
     target=Blocks,
     premise=a_transfer_was_posted,
     why="A posted RDMA operation cannot be recalled: it reads or overwrites the next owner's KV.",
-    catches=("vllm#32255", "vllm#56104", "vllm#21570", "dynamo#826"),
+    catches=("vllm#32255", "vllm#56104", "vllm#21570"),
 )
 def no_overwrite_in_flight(
     world: World, request: int, attempt: int, source: int, target: int
@@ -56,7 +56,15 @@ def no_overwrite_in_flight(
     block=Blocks,
     premise=a_block_was_held,
     why="Blocks that nobody frees are memory lost until a restart; enough of them wedge the node.",
-    catches=("vllm#20139", "vllm#18591", "vllm#18485", "vllm#46283", "dynamo#13855", "dynamo#7489"),
+    catches=(
+        "vllm#20139",
+        "vllm#18591",
+        "vllm#18485",
+        "vllm#50425",
+        "vllm#46283",
+        "dynamo#13855",
+        "dynamo#7489",
+    ),
 )
 def no_kv_leak(world: World, block: int) -> bool:
     """When nothing more can happen, no block of a live worker is owned, unless a frozen worker's

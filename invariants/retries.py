@@ -61,7 +61,6 @@ def retries_go_elsewhere(world: World, request: int) -> bool:
     request=Requests,
     premise=a_request_is_over,
     why="An error with nothing wrong anywhere is a defect of the protocol itself.",
-    catches=("dynamo#826",),
 )
 def no_failure_without_fault(world: World, request: int) -> bool:
     """No request fails in a run without any fault."""
@@ -83,7 +82,7 @@ def bookings_exact(world: World, request: int) -> bool:
     request=Requests,
     premise=a_request_is_over,
     why="A request that neither ends nor fails holds its client for ever.",
-    catches=("dynamo#8182", "dynamo#11647", "dynamo#13088", "dynamo#13095"),
+    catches=("dynamo#8182", "dynamo#11647", "dynamo#13088", "dynamo#13095", "vllm#46283"),
 )
 def progress(world: World, request: int) -> bool:
     """When nothing more can happen, every request is done, failed or cancelled."""

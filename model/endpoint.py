@@ -42,6 +42,8 @@ class Process(Enum):
 
 DEAD = (Process.DOWN, Process.LOST, Process.STOPPED)
 ANSWERS = (Process.UP, Process.DRAINING)
+CLOSED = (*DEAD, Process.DRAINING)
+"""Takes no new request."""
 
 
 @frozen

@@ -151,22 +151,37 @@ def land(world: World, request: int, attempt: int, source: int, target: int) -> 
         return None
     if not world.exists(source) or not world.exists(target):
         return None
-    wrong = world.blocks[source].content != request
-    last = load.flying == 1
-    world = world.with_load(request, attempt, flying=load.flying - 1, garbage=load.garbage | wrong)
-    if world.blocks[target].owner != request:
-        world = world.with_block(target, content=request)
-    return ended(world, request, attempt, target) if last else world
+    read = world.blocks[source].content
+    wrong = read != request
+    ours = world.streams[request].attempts[attempt].stage == Stage.LOADING
+    if wrong or not ours or world.blocks[target].owner != request:
+        world = world.with_block(target, content=read)
+    return world.with_load(request, attempt, flying=load.flying - 1, garbage=load.garbage | wrong)
 
 
-def ended(world: World, request: int, attempt: int, target: int) -> World:
-    """Every handle of a transfer has ended: tell both sides."""
+@transition(step, request=Requests, attempt=Attempts, target=Blocks)
+def load_ends(world: World, request: int, attempt: int, target: int) -> World | None:
+    """The engine with {target} sees that the load of {request} has ended, well or badly."""
     load = world.loads[request].attempts[attempt]
-    if world.streams[request].attempts[attempt].stage != Stage.LOADING:
-        world = world.release_hold(request, attempt)
-        return signal(world, request, attempt, target) if load.aborted else world
-    leased = load.hold == Hold.HELD
-    if load.bad or (world.protocol.validate_after_read and not leased):
+    if load.target != target or load.killed:
+        return None
+    if world.endpoints[world.homes[target]].process not in ANSWERS:
+        return None
+    early = load.bad and not world.protocol.wait_for_all_handles
+    if load.flying and not early:
+        return None
+    if world.streams[request].attempts[attempt].stage == Stage.LOADING:
+        return _loaded(world, request, attempt, target)
+    if not load.aborted or load.freed:
+        return None
+    return signal(world.release_hold(request, attempt), request, attempt, target)
+
+
+def _loaded(world: World, request: int, attempt: int, target: int) -> World:
+    """Start decoding, or do what a failed load asks for."""
+    load = world.loads[request].attempts[attempt]
+    unleased = world.protocol.validate_after_read and load.hold != Hold.HELD
+    if load.bad or unleased:
         return load_failed(world, request, attempt, target)
     world = world.release_hold(request, attempt)
     return _start(world, request, attempt, target, load.garbage)
@@ -198,15 +213,8 @@ def transfer_failure(world: World, request: int, attempt: int, target: int) -> W
         return None
     if not world.budget.transfer_failure:
         return None
-    loading = world.streams[request].attempts[attempt].stage == Stage.LOADING
-    last = load.flying == 1
     world = world.spend("transfer_failure")
-    world = world.with_load(request, attempt, flying=load.flying - 1, bad=True)
-    if last:
-        return ended(world, request, attempt, target)
-    if loading and not world.protocol.wait_for_all_handles:
-        return load_failed(world, request, attempt, target)
-    return world
+    return world.with_load(request, attempt, flying=load.flying - 1, bad=True)
 
 
 @transition(step, request=Requests, attempt=Attempts, source=Blocks, target=Blocks)
@@ -217,18 +225,17 @@ def peer_is_gone(
     load = world.loads[request].attempts[attempt]
     if not load.flying or load.source != source or load.target != target or load.killed:
         return None
-    if world.exists(source) or world.endpoints[world.homes[target]].process not in ANSWERS:
+    if world.exists(source) or not world.exists(target):
         return None
     if world.protocol.transfer == Transfer.PUSH and not world.protocol.notice_peer_loss:
         return None
-    world = world.with_load(request, attempt, flying=0, bad=True)
-    return ended(world, request, attempt, target)
+    return world.with_load(request, attempt, flying=0, bad=True)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def abort(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} hears that {request} was given up, and aborts it."""
-    here, load = world.streams[request].attempts[attempt], world.loads[request].attempts[attempt]
+    here = world.streams[request].attempts[attempt]
     if here.worker != worker or not given_up(world, request, attempt):
         return None
     if here.stage in (Stage.IDLE, Stage.OVER) or world.endpoints[worker].process not in ANSWERS:
@@ -237,14 +244,15 @@ def abort(world: World, request: int, attempt: int, worker: int) -> World | None
     if here.stage == Stage.ACCEPTED:
         told = world.protocol.notify_when_aborted
         return world.release_hold(request, attempt) if told else world
-    if here.stage == Stage.RUNNING or not load.flying:
+    if here.stage == Stage.RUNNING:
         return world.free_target(request, attempt, worker)
     return _abort_load(world, request, attempt, worker)
 
 
 def _abort_load(world: World, request: int, attempt: int, worker: int) -> World:
-    """Abort while a transfer is posted."""
-    if not world.protocol.spare_transfers:
+    """Abort a load that has not been seen to end."""
+    flying = world.loads[request].attempts[attempt].flying
+    if flying and not world.protocol.spare_transfers:
         return world.with_load(request, attempt, killed=True)
     if world.protocol.defer_free_on_abort:
         return world.with_load(request, attempt, aborted=True)
@@ -272,11 +280,13 @@ def signal(world: World, request: int, attempt: int, target: int) -> World:
     return world.with_load(request, attempt, freed=True).free(request, target)
 
 
-@transition(timer, request=Requests, attempt=Attempts)
-def hold_expires(world: World, request: int, attempt: int) -> World | None:
-    """The lease on the prefill of {request}, which nobody will read, expires."""
+@transition(timer, request=Requests, attempt=Attempts, source=Blocks)
+def hold_expires(world: World, request: int, attempt: int, source: int) -> World | None:
+    """The lease of {request} on {source} expires: nobody awake is going to read it."""
     load = world.loads[request].attempts[attempt]
-    if load.hold != Hold.HELD:
+    if load.hold != Hold.HELD or load.source != source:
+        return None
+    if world.endpoints[world.homes[source]].process not in ANSWERS:
         return None
     if world.protocol.release in (Release.ON_FINISH, Release.ON_ACK):
         return None
@@ -287,11 +297,12 @@ def hold_expires(world: World, request: int, attempt: int) -> World | None:
 
 @transition(fault, request=Requests, attempt=Attempts)
 def slow_read(world: World, request: int, attempt: int) -> World | None:
-    """The read of {request} takes longer than a lease: where no heartbeat extends it, it ends."""
+    """The read of {request} is slower than a lease, which ends if no heartbeat extends it."""
     load = world.loads[request].attempts[attempt]
     if load.hold != Hold.HELD or not world.budget.slow_read:
         return None
-    if not world.awaited(request, attempt):
+    reading = world.streams[request].attempts[attempt].stage in (Stage.ACCEPTED, Stage.LOADING)
+    if not reading or not world.awaited(request, attempt):
         return None
     world = world.spend("slow_read")
     if world.protocol.release == Release.LEASE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rackproof.model.endpoint import ANSWERS, DEAD, Process, Role
+from rackproof.model.endpoint import ANSWERS, CLOSED, Process, Role
 from rackproof.model.kernel import (
     bounded,
     fault,
@@ -76,7 +76,7 @@ def somebody(world: World, request: int, role: Role) -> bool:
 
 @transition(step, request=Requests, worker=Workers)
 def dispatch(world: World, request: int, worker: int) -> World | None:
-    """The router sends {request} to {worker}."""
+    """The router sends {request} to {worker}; where nobody listens, the dispatch fails at once."""
     if world.requests[request].phase != Phase.QUEUED:
         return None
     endpoint, retry = world.endpoints[worker], world.retries[request]
@@ -85,7 +85,7 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
         return None
     if retry.booked:
         return world.with_retry(request, refused=True).end(request, Phase.FAILED)
-    following, dead = used(world, request), endpoint.process in DEAD
+    following, dead = used(world, request), endpoint.process in CLOSED
     counted = world.protocol.count_failed_connects or not dead
     world = world.with_retry(
         request,
@@ -131,7 +131,7 @@ def _begin(world: World, request: int, attempt: int, worker: int, role: Role) ->
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """The router sends {request}, whose prefill is done, to {worker}."""
+    """The router sends {request}, whose prefill is done, to {worker}, if somebody listens there."""
     retry, endpoint = world.retries[request], world.endpoints[worker]
     if world.requests[request].phase != Phase.READY or retry.current != attempt:
         return None
@@ -143,7 +143,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
         to_removed=retry.to_removed | (endpoint.listed == False),
         back_to_failed=retry.back_to_failed | returns(world, request, worker),
     )
-    if endpoint.process in DEAD:
+    if endpoint.process in CLOSED:
         return recover(world, request, worker, Error.CONNECT)
     world = world.with_attempt(request, attempt, worker=worker, stage=Stage.ACCEPTED)
     if world.requests[request].gone:
@@ -153,7 +153,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
 
 @transition(step, request=Requests)
 def nobody_left(world: World, request: int) -> World | None:
-    """No worker can be chosen for {request}: it fails."""
+    """No worker can be chosen for {request}: it ends."""
     phase = world.requests[request].phase
     if phase not in (Phase.QUEUED, Phase.READY):
         return None
@@ -163,7 +163,9 @@ def nobody_left(world: World, request: int) -> World | None:
         missing = not (
             somebody(world, request, Role.AGGREGATED) | somebody(world, request, Role.PREFILL)
         )
-    return world.end(request, Phase.FAILED) if missing else None
+    if not missing:
+        return None
+    return world.end(request, Phase.CANCELLED if world.requests[request].gone else Phase.FAILED)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
@@ -229,7 +231,9 @@ def notice(world: World, request: int, attempt: int, worker: int) -> World | Non
         streams_from(world, request, attempt, worker)
         or waits_unanswered(world, request, attempt, worker)
     ):
-        return recover(world, request, worker, Error.SHUTDOWN)
+        # It says so at the end of the stream, behind all it sent before.
+        told = here.received == here.sent and here.finish != Finish.SENT
+        return recover(world, request, worker, Error.SHUTDOWN) if told else None
     if not streams_from(world, request, attempt, worker):
         return None
     if process == Process.DOWN or here.link == Link.BROKEN:
@@ -243,7 +247,9 @@ def stream_timeout(world: World, request: int, attempt: int, worker: int) -> Wor
     if not world.protocol.stream_timeout or not present(world, request, attempt):
         return None
     here = world.streams[request].attempts[attempt]
-    if not streams_from(world, request, attempt, worker) or here.received != here.sent:
+    if not streams_from(world, request, attempt, worker):
+        return None
+    if here.received != here.sent or here.finish == Finish.SENT:
         return None
     if world.endpoints[worker].process not in (Process.HUNG, Process.LOST):
         return None

@@ -157,7 +157,7 @@ def heard(world: World, request: int, attempt: int) -> bool:
 
 @transition(step, request=Requests, attempt=Attempts)
 def receive(world: World, request: int, attempt: int) -> World | None:
-    """The frontend gets a token of {request}, and hands it to the client."""
+    """The frontend gets a token of {request} ({attempt}), and hands it to the client."""
     here = world.streams[request].attempts[attempt]
     if here.received >= here.sent or not heard(world, request, attempt):
         return None

@@ -311,21 +311,22 @@ class Members:
         """Wrap one node per identifier."""
         self.run, self.nodes = run, nodes
 
-    def _others(self, other: object) -> tuple[Node, ...] | None:
+    def _others(self, other: object, lenient: bool = False) -> tuple[Node, ...] | None:
         if isinstance(other, Members):
             return other.nodes
         if not isinstance(other, frozenset | set):
             return None
         plain = {m.plain() if isinstance(m, Symbolic) else m for m in other}
         arena = self.run.arena
-        if any(not isinstance(m, int) or not 0 <= m < len(self.nodes) for m in plain):
+        strange = any(not isinstance(m, int) or not 0 <= m < len(self.nodes) for m in plain)
+        if strange and not lenient:
             raise TypeError(
                 f"a set of identifiers below {len(self.nodes)} is combined with {other!r}"
             )
         return tuple(arena.const(int(i in plain)) for i in range(len(self.nodes)))
 
     def _combine(self, other: object, reflected: bool, op: str) -> Any:
-        nodes = self._others(other)
+        nodes = self._others(other, lenient=op in "&-" and not (op == "-" and reflected))
         if nodes is None:
             return NotImplemented
         left, right = (nodes, self.nodes) if reflected else (self.nodes, nodes)

@@ -15,6 +15,7 @@ from typing import Any
 from attrs import frozen
 
 from rackproof.model.kernel.domains import Identifiers
+from rackproof.model.kernel.errors import ModelError
 from rackproof.model.kernel.transitions import check_parameters
 
 
@@ -78,7 +79,14 @@ def _declare(
     return declare
 
 
+def _check_called(function: object, decorator: str) -> None:
+    if function is not None:
+        raise ModelError(f"write @{decorator}() with its parentheses")
+
+
 def always(
+    function: None = None,
+    /,
     *,
     name: str | None = None,
     why: str = "",
@@ -87,10 +95,13 @@ def always(
     **parameters: Identifiers,
 ) -> Callable[[Predicate], Property]:
     """Declare a property of every reachable state."""
+    _check_called(function, "always")
     return _declare(Scope.ALWAYS, name, why, catches, premise, parameters)
 
 
 def at_rest(
+    function: None = None,
+    /,
     *,
     name: str | None = None,
     why: str = "",
@@ -99,11 +110,18 @@ def at_rest(
     **parameters: Identifiers,
 ) -> Callable[[Predicate], Property]:
     """Declare a property of every state in which no step and no timer is possible any more."""
+    _check_called(function, "at_rest")
     return _declare(Scope.AT_REST, name, why, catches, premise, parameters)
 
 
 def sometimes(
-    *, name: str | None = None, why: str = "", **parameters: Identifiers
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    why: str = "",
+    **parameters: Identifiers,
 ) -> Callable[[Predicate], Property]:
     """Declare a state that must be reachable, so that a pass says something."""
+    _check_called(function, "sometimes")
     return _declare(Scope.SOMETIMES, name, why, (), None, parameters)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
+from enum import Enum, Flag
 from types import NoneType, UnionType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
@@ -32,6 +32,9 @@ from rackproof.model.kernel.domains import (
     spec_of,
 )
 from rackproof.model.kernel.errors import ModelError, OutOfDomain
+
+WIDEST: Final = 65_535
+"""The values of a bounded integer are followed one by one; more make no model."""
 
 Path = tuple[str | int, ...]
 Lane = tuple[Identifiers, int]
@@ -204,6 +207,11 @@ def schema_of(
 ) -> Schema:
     """Derive the schema of a world from one of its states and the sizes that bounds name."""
     counts = dict(_tuple_lengths(initial, type(initial).__name__))
+    for sort, count in counts.items():
+        if sizes.get(sort.name, count) != count:
+            raise ModelError(
+                f"sizes has {sizes[sort.name]} for {sort}, but the initial state holds {count}"
+            )
     return _Walk(sizes, counts, names or {}).schema(initial)
 
 
@@ -255,6 +263,8 @@ class _Walk:
         fields = []
         for attribute in attrs.fields(cls):
             name = attribute.name
+            if attribute.alias != name:
+                raise ModelError(f"{label or cls.__name__}: the field {name} is private; rename it")
             shape = self._field(
                 attribute,
                 hints.get(name),
@@ -283,9 +293,7 @@ class _Walk:
             case MembersSpec(sort):
                 return self._members(sort, path, label, lanes)
             case BoundedSpec(low, high):
-                domain: Scalar = Interval(
-                    resolve(low, self.sizes, label), resolve(high, self.sizes, label)
-                )
+                domain: Scalar = self._interval(low, high, label)
                 return self._scalar(domain, value, path, label, lanes)
             case IdentifierSpec(sort, optional):
                 domain = Identifier(sort, self._count(sort, label), optional)
@@ -293,11 +301,18 @@ class _Walk:
             case _:
                 return self._annotated(hint, value, path, label, lanes)
 
+    def _interval(self, low: int | str, high: int | str, label: str) -> Interval:
+        domain = Interval(resolve(low, self.sizes, label), resolve(high, self.sizes, label))
+        if domain.high - domain.low > WIDEST:
+            raise ModelError(f"{label}: {domain} is too wide (at most {WIDEST:,}); count coarser")
+        return domain
+
     def _annotated(
         self, hint: Any, value: Any, path: Path, label: str, lanes: tuple[Lane, ...]
     ) -> Shape:
         """Take the domain from the annotation: an enum, a boolean, a nested state."""
         if isinstance(hint, type) and issubclass(hint, Enum):
+            _check_enum(hint, label)
             return self._scalar(Enumeration(hint), value, path, label, lanes)
         if hint is bool:
             return self._scalar(Truth(), value, path, label, lanes)
@@ -317,6 +332,7 @@ class _Walk:
 
     def _element(self, element: Any, path: Path, label: str, lanes: tuple[Lane, ...]) -> Shape:
         if isinstance(element, Enum):
+            _check_enum(type(element), label)
             return self._scalar(Enumeration(type(element)), element, path, label, lanes)
         if isinstance(element, bool):
             return self._scalar(Truth(), element, path, label, lanes)
@@ -353,6 +369,17 @@ class _Walk:
                 )
             self.counts[sort] = self.sizes[sort.name]
         return self.counts[sort]
+
+
+def _check_enum(enum: type[Enum], label: str) -> None:
+    """Refuse enums whose members do not simply differ from everything else."""
+    if issubclass(enum, int | str | float | Flag):
+        raise ModelError(
+            f"{label}: {enum.__name__} mixes its members with numbers or texts; use Enum"
+        )
+    own = {name for base in enum.__mro__ for name in vars(base) if base not in (Enum, object)}
+    if odd := own & {"__eq__", "__bool__", "node", "run", "domain", "plain", "operand"}:
+        raise ModelError(f"{label}: {enum.__name__} may not define {', '.join(sorted(odd))}")
 
 
 def _advice(hint: Any) -> str:

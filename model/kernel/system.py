@@ -44,6 +44,8 @@ class System:
 
     def __attrs_post_init__(self) -> None:
         """Check what can be checked without running anything."""
+        self._check_kinds()
+        self._check_sizes()
         for name, parameters in self._parameters():
             for parameter, sort in parameters:
                 if sort not in self.schema.counts:
@@ -54,6 +56,28 @@ class System:
         repeated = [n for n, c in _counts(t.name for t in self.transitions).items() if c > 1]
         if repeated:
             raise ModelError(f"{self.name}: two transitions are called {repeated[0]}")
+
+    def _check_kinds(self) -> None:
+        for item in self.transitions:
+            if not isinstance(item, Transition):
+                raise ModelError(f"{self.name}: {_called(item)} is among transitions, and is none")
+        premises = [p.premise for p in self.properties if isinstance(p, Property) and p.premise]
+        named: dict[str, Property] = {}
+        for prop in (*self.properties, *premises):
+            if not isinstance(prop, Property):
+                raise ModelError(f"{self.name}: {_called(prop)} is among properties, and is none")
+            if named.setdefault(prop.name, prop) is not prop:
+                raise ModelError(f"{self.name}: two properties are called {prop.name}")
+
+    def _check_sizes(self) -> None:
+        for name, size in self.sizes.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                raise ModelError(f"{self.name}: the size {name!r} is {size!r}, not a count")
+        counts = self.schema.counts  # which looks at the initial state, field by field
+        for sort, names in self.names.items():
+            count = counts.get(sort, len(names))
+            if len(names) != count:
+                raise ModelError(f"{self.name}: {len(names)} names for {count} {sort}s")
 
     @cached_property
     def schema(self) -> Schema:
@@ -146,6 +170,10 @@ def holds(system: System, prop: Property, state: Any) -> bool:
     """
     verdicts = (prop.function(state, *ids) for ids in system.choices(prop.parameters))
     return any(verdicts) if prop.scope is Scope.SOMETIMES else all(verdicts)
+
+
+def _called(item: object) -> str:
+    return str(getattr(item, "name", getattr(item, "__name__", repr(item))))
 
 
 def _counts(names: Iterator[str]) -> dict[str, int]:
