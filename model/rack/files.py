@@ -117,13 +117,13 @@ def _map(value: object, what: str, known: tuple[str, ...] | None = None) -> dict
 def _from_json(name: str, text: str) -> Rack:
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"is not JSON: {error}") from error
     entries = _map(content, "node-link JSON")
     edges = "edges" if "edges" in entries else "links"
     try:
         graph = nx.node_link_graph(entries, directed=False, multigraph=False, edges=edges)
-    except (KeyError, TypeError, nx.NetworkXException) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, nx.NetworkXException) as error:
         raise ModelError(f"is not node-link JSON: {error!r}") from error
     return checked(name, graph)
 

@@ -55,7 +55,7 @@ def learn(w: World) -> World | None:
 
 @always()
 def little(w: World) -> bool:
-    return w.a < 9
+    return w.a < 1
 
 
 def helper_in_a_dict(w: World) -> World | None:
