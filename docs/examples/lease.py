@@ -1,27 +1,11 @@
-"""A protocol of one's own: a lease on a KV block, with a reader that may be slow.
-
-Run it: rackproof verify docs/examples/lease.py:world
-"""
+"""A lease on a KV block, with a reader that may be slow. rackproof verify lease.py:world."""
 
 from enum import Enum
 
-from rackproof.model.kernel import (
-    Identifiers,
-    System,
-    always,
-    bounded,
-    evolve,
-    fault,
-    frozen,
-    identifier,
-    members,
-    sometimes,
-    step,
-    timer,
-    transition,
-)
+from rackproof.model import kernel
+from rackproof.model.kernel import evolve, fault, frozen, step, timer
 
-Readers = Identifiers("reader")
+Readers = kernel.Identifiers("reader")
 
 
 class Block(Enum):
@@ -37,12 +21,12 @@ class World:
     """One block, its readers, and how many slow reads are still to be feared."""
 
     block: Block = Block.HELD
-    reading: frozenset[int] = members(Readers)
-    last: int | None = identifier(Readers)
-    slow_left: int = bounded(0, "slow", initial=1)
+    reading: frozenset[int] = kernel.members(Readers)
+    last: int | None = kernel.identifier(Readers)
+    slow_left: int = kernel.bounded(0, "slow", initial=1)
 
 
-@transition(step, reader=Readers)
+@kernel.transition(step, reader=Readers)
 def start(world: World, reader: int) -> World | None:
     """{reader} starts to read the block."""
     if world.block != Block.HELD or reader in world.reading:
@@ -50,52 +34,45 @@ def start(world: World, reader: int) -> World | None:
     return evolve(world, reading=world.reading | {reader}, last=reader)
 
 
-@transition(step, reader=Readers)
+@kernel.transition(step, reader=Readers)
 def finish(world: World, reader: int) -> World | None:
     """{reader} has read the block."""
-    if reader not in world.reading:
-        return None
     return evolve(world, reading=world.reading - {reader})
 
 
-@transition(timer)
+@kernel.transition(timer)
 def expire(world: World) -> World | None:
     """The lease ends after the last read: the producer frees the block."""
-    if world.block == Block.HELD and world.last != None and not world.reading:
-        return evolve(world, block=Block.FREED)
-    return None
+    over = world.block == Block.HELD and world.last != None and not world.reading
+    return evolve(world, block=Block.FREED) if over else None
 
 
-@transition(fault)
+@kernel.transition(fault)
 def slow_read(world: World) -> World | None:
     """A read takes longer than the lease: the block is freed under its reader."""
-    if world.block == Block.HELD and world.reading and world.slow_left:
-        return evolve(world, block=Block.FREED, slow_left=world.slow_left - 1)
-    return None
+    if world.block != Block.HELD or not world.reading or not world.slow_left:
+        return None
+    return evolve(world, block=Block.FREED, slow_left=world.slow_left - 1)
 
 
-@transition(step)
+@kernel.transition(step)
 def reuse(world: World) -> World | None:
     """The producer writes another request's KV into the block."""
     return evolve(world, block=Block.REUSED) if world.block == Block.FREED else None
 
 
-@sometimes()
+@kernel.sometimes()
 def somebody_reads(world: World) -> bool:
     """A read is under way."""
     return len(world.reading) > 0
 
 
-@always(premise=somebody_reads, reader=Readers)
+@kernel.always(premise=somebody_reads, reader=Readers)
 def no_overwrite_in_flight(world: World, reader: int) -> bool:
     """A block is not handed on while somebody reads it."""
     return not (reader in world.reading and world.block == Block.REUSED)
 
 
-world = System(
-    name="lease",
-    initial=World(),
-    transitions=(start, finish, expire, slow_read, reuse),
-    properties=(no_overwrite_in_flight,),
-    sizes={"slow": 1, "reader": 2},
-)
+steps = (start, finish, expire, slow_read, reuse)
+sizes = {"slow": 1, "reader": 2}
+world = kernel.System("lease", World(), steps, (no_overwrite_in_flight,), sizes)
