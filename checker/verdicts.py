@@ -167,7 +167,7 @@ def results(
     return tuple(
         Result(
             prop,
-            *_verdict(prop, findings, silent),
+            *_verdict(prop, findings, silent, next(system.choices(prop.parameters), None) is None),
             trace=findings.violated.get(prop.name),
             expected=expected.get(prop.name),
             judged=not expected or prop.name in expected,
@@ -179,7 +179,7 @@ def results(
 
 
 def _verdict(
-    prop: Property, findings: Findings, silent: Sequence[str]
+    prop: Property, findings: Findings, silent: Sequence[str], speaks_of_nothing: bool
 ) -> tuple[Verdict, str | None]:
     if prop.name in findings.violated:
         return Verdict.VIOLATED, None
@@ -189,7 +189,7 @@ def _verdict(
         return Verdict.INCONCLUSIVE, findings.reason
     if prop.scope is Scope.SOMETIMES:
         return Verdict.VACUOUS, "no reachable state satisfies it"
-    if not any(name == prop.name for name, _ in findings.reads):
+    if speaks_of_nothing:
         return Verdict.VACUOUS, "there is nothing it speaks of"
     if prop.premise is not None and prop.premise.name not in findings.reached:
         return Verdict.VACUOUS, f"this never happens: {_clause(prop.premise.statement)}"
