@@ -149,7 +149,7 @@ class World:
         release = self.protocol.release
         if self.loads[request].attempts[attempt].flying:
             return self._reader(request, attempt, asleep=release != Release.HEARTBEAT)
-        if here.stage == Stage.ACCEPTED:
+        if here.stage in (Stage.ACCEPTED, Stage.LOADING):
             return self._reader(request, attempt, asleep=release == Release.LEASE)
         phase = self.requests[request].phase
         return here.stage == Stage.IDLE and retry.current == attempt and phase == Phase.READY

@@ -185,7 +185,7 @@ def test_a_posted_transfer_lands_in_a_block_that_was_given_to_another_request() 
     assert world.blocks[2].owner is None
     world = run(world, *prefilled(1, 1, 1), *loading(1, 2, 2))
     assert not good(system, world)["no-overwrite-in-flight"]
-    world = run(world, (kv.land, 1, 0, 1, 2))
+    world = run(world, (kv.land, 1, 0, 1, 2), (kv.load_ends, 1, 0, 2))
     assert good(system, world)["kv-consistent"]
     world = run(world, (kv.land, 0, 0, 0, 2))
     assert (world.blocks[2].owner, world.blocks[2].content) == (1, 0)
@@ -197,7 +197,7 @@ def test_a_target_stays_allocated_until_its_transfer_has_ended() -> None:
     _, world = start({}, PAIR, {}, {"leave": 1})
     world = run(world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (kv.abort, 0, 0, 1))
     assert [block.owner for block in world.blocks] == [0, 0]
-    world = run(world, (kv.land, 0, 0, 0, 1))
+    world = run(world, (kv.land, 0, 0, 0, 1), (kv.load_ends, 0, 0, 1))
     assert [block.owner for block in world.blocks] == [None, None]
 
 
@@ -207,6 +207,7 @@ def test_a_read_of_a_reassigned_block_succeeds_with_what_lies_in_it_by_then() ->
         {"release": "on-finish", "validate-after-read": False}, PAIR, {"requests": 2}
     )
     world = run(world, *prefilled(0), *loading(0, 1, 1), *prefilled(1), (kv.land, 0, 0, 0, 1))
+    world = run(world, (kv.load_ends, 0, 0, 1))
     assert world.streams[0].attempts[0].stage == Stage.RUNNING
     assert world.streams[0].attempts[0].link == Link.OPEN
     assert not good(system, world)["kv-consistent"]
@@ -218,6 +219,7 @@ def test_a_reader_that_asks_afterwards_whether_its_lease_held_fails_the_load() -
     world = run(
         world, *prefilled(0), *loading(0, 1, 1), (kv.slow_read, 0, 0), (kv.land, 0, 0, 0, 1)
     )
+    world = run(world, (kv.load_ends, 0, 0, 1))
     assert world.streams[0].attempts[0].link == Link.ERROR
     world = run(world, (retry.notice, 0, 0, 1))
     assert world.requests[0].phase == Phase.QUEUED
@@ -233,7 +235,7 @@ def test_a_hold_for_a_frozen_reader_expires_only_where_heartbeats_keep_it(
     # but for a slow one. Heartbeats stop with the reader, though its posted read goes on.
     _, world = start({"release": release}, PAIR, {}, {"hang": 1})
     world = run(world, *prefilled(0), *loading(0, 1, 1), (endpoint.hang, 1))
-    assert (kv.hold_expires(world, 0, 0) is not None) == expires
+    assert (kv.hold_expires(world, 0, 0, 0) is not None) == expires
 
 
 def test_a_dead_reader_releases_nothing_where_no_time_limit_does() -> None:
@@ -242,7 +244,7 @@ def test_a_dead_reader_releases_nothing_where_no_time_limit_does() -> None:
         _, world = start({"release": release}, PAIR, {}, {"crash": 1})
         world = run(world, *prefilled(0), *loading(0, 1, 1), (endpoint.crash, 1))
         assert kv.land(world, 0, 0, 0, 1) is None
-        after = kv.hold_expires(world, 0, 0)
+        after = kv.hold_expires(world, 0, 0, 0)
         assert (after is not None and after.blocks[0].owner is None) == freed
 
 
@@ -250,7 +252,7 @@ def test_a_quiescent_reader_posts_no_read_behind_its_lease() -> None:
     # A reader that froze in front of its read finds its lease gone when it wakes.
     _, world = start({}, PAIR, {}, {"hang": 1, "resume": 1})
     world = run(world, *prefilled(0), (retry.dispatch_decode, 0, 0, 1), (endpoint.hang, 1))
-    world = run(world, (kv.hold_expires, 0, 0), (endpoint.resume, 1), (kv.admit, 0, 0, 1, 1))
+    world = run(world, (kv.hold_expires, 0, 0, 0), (endpoint.resume, 1), (kv.admit, 0, 0, 1, 1))
     assert world.loads[0].attempts[0].flying == 0
     assert world.streams[0].attempts[0].link == Link.ERROR
 
@@ -271,14 +273,15 @@ def test_the_first_error_of_a_split_read_frees_blocks_that_its_siblings_still_wr
         _, world = start(mechanisms, PAIR, {"handles": 2}, {"transfer-failure": 1})
         world = run(world, *prefilled(0), *loading(0, 1, 1), (kv.transfer_failure, 0, 0, 1))
         assert world.loads[0].attempts[0].flying == 1
-        assert world.blocks[1].owner == owner
+        after = kv.load_ends(world, 0, 0, 1)
+        assert (after or world).blocks[1].owner == owner
 
 
 def test_an_aborted_request_completes_twice() -> None:
     # vllm#46240: finished_recving when the read has ended, finished_sending as of any abort.
     system, world = start({"latch-completions": False}, PAIR, {}, {"leave": 1})
     world = run(world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (kv.abort, 0, 0, 1))
-    world = run(world, (kv.land, 0, 0, 0, 1))
+    world = run(world, (kv.land, 0, 0, 0, 1), (kv.load_ends, 0, 0, 1))
     assert good(system, world)["no-double-free"]
     assert not good(system, run(world, (kv.abort_completes, 0, 0, 1)))["no-double-free"]
 
@@ -301,7 +304,7 @@ def test_a_request_whose_client_left_is_routed_to_decode_to_be_collected() -> No
         _, world = start(mechanisms, PAIR, {}, {"leave": 1})
         world = run(world, (retry.dispatch, 0, 0), (request.leave, 0), (kv.prefill, 0, 0, 0, 0))
         assert world.requests[0].phase == phase
-        assert kv.hold_expires(world, 0, 0) is None
+        assert kv.hold_expires(world, 0, 0, 0) is None
         if collects:
             world = run(world, (retry.dispatch_decode, 0, 0, 1), (kv.abort, 0, 0, 1))
             assert world.blocks[0].owner is None
