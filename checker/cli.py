@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sys
@@ -26,6 +27,7 @@ KINDS: Final = (
     "presets",
     "bugs",
     "drills",
+    "scope",
 )
 
 
@@ -46,6 +48,26 @@ class Quantity(click.ParamType[float]):
             return self.read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Kinds(click.ParamType[tuple[str, ...]]):
+    """One of the kinds of things there are, in the singular or plural; scenarios are two kinds."""
+
+    name = "kind"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Find the kind that is meant."""
+        word = str(value).lower()
+        if word in ("scenario", "scenarios"):
+            return ("bugs", "drills")
+        for kind in KINDS:
+            if word in (kind, kind.removesuffix("s"), kind.removesuffix("ies") + "y"):
+                return (kind,)
+        near = difflib.get_close_matches(word, KINDS, n=1)
+        told = f"did you mean {near[0]}?" if near else f"there are: {', '.join(KINDS)}"
+        raise click.BadParameter(f"there is no kind {value!r}; {told}", ctx, param)
 
 
 OUTPUT: Final = click.Path(dir_okay=False, allow_dash=True)
@@ -152,15 +174,15 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
 
 
 @cli.command("list", epilog="Example: rackproof list properties")
-@click.argument("kind", type=click.Choice(KINDS), required=False, metavar="[KIND]")
-def list_names(kind: str | None) -> int:
+@click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
+def list_names(kind: tuple[str, ...] | None) -> int:
     """List what there is, all of it or one KIND.
 
-    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs or drills.
+    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills or scope.
     """
     from rackproof.checker.reference import listing  # noqa: PLC0415
 
-    for line in listing([kind] if kind else KINDS):
+    for line in listing(kind or KINDS):
         click.echo(line)
     return Status.OK
 
@@ -168,7 +190,7 @@ def list_names(kind: str | None) -> int:
 @cli.command(epilog="Example: rackproof explain no-duplicate-tokens")
 @click.argument("name")
 def explain(name: str) -> int:
-    """Tell what a property, mechanism, stack, fault, transition or scenario is."""
+    """Tell what a property, mechanism, stack, fault, transition, key of scope: or scenario is."""
     from rackproof.checker.reference import explanation  # noqa: PLC0415
     from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 from attrs import frozen
 
 from rackproof.checker.verdicts import counted
 from rackproof.scenarios.document import Pairs, Scalar, read
-from rackproof.scenarios.errors import ScenarioError, hint
+from rackproof.scenarios.errors import MOST_NAMES_SHOWN, ScenarioError, hint
 from rackproof.scenarios.steps import kebab
 from rackproof.scenarios.worlds import InputError
 
 SCENARIOS: Final = Path(__file__).parents[1] / "scenarios"
 WIDTH: Final = 92
+LEAST_PREFIX: Final = 3
+ALIKE: Final = 0.75
 
 
 @frozen
@@ -47,20 +52,69 @@ def explanation(name: str) -> list[str]:
     """All that is known of a name, whatever kinds of things it names; or of a scenario's file."""
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return _scenario(Path(name))
-    wanted = kebab(name)
+    wanted = kebab(_bare(name))
+    kinds = ["stacks"] if name.startswith("stack:") else list(_ENTRIES)
     lines: list[str] = []
     names: set[str] = set()
     told = ""
-    for kind, entries in _ENTRIES.items():
-        for entry in entries():
+    for kind in kinds:
+        for entry in _ENTRIES[kind]():
             names.add(entry.name)
             if entry.name == wanted and (told, kind) != ("faults", "transitions"):
                 lines += ([""] if lines else []) + [f"{entry.name} ({_ONE[kind]})", ""]
                 lines += entry.text(entry.subject)
                 told = kind
-    if not lines:
-        raise InputError(f"there is nothing called {name!r}{hint(wanted, sorted(names))}")
-    return lines
+    if lines:
+        return lines
+    begun = [stem for stem in bundled() if _begins(stem, wanted)]
+    if len(begun) == 1:
+        return explanation(begun[0])
+    told = one_of(begun) if begun else hint(wanted, sorted(names))
+    raise InputError(f"there is nothing called {name!r}{told}")
+
+
+def bundled() -> dict[str, Path]:
+    """The bundled scenarios by the names of their files, without the ending."""
+    entries = [entry for folder in ("bugs", "drills") for entry in _scenarios(folder)]
+    return {entry.name: entry.subject for entry in entries}
+
+
+def nearest_target(text: str) -> str:
+    """What may have been meant by a target that is no file: a stack or a bundled scenario."""
+    from rackproof.scenarios.stacks import stack_names  # noqa: PLC0415
+
+    wanted = kebab(_bare(Path(text).name)).lower()
+    known = {name: f"stack:{name}" for name in stack_names()}
+    if wanted in known:
+        return one_of([known[wanted]])
+    known.update({stem: str(_from_here(path)) for stem, path in bundled().items()})
+    near = [name for name in known if _begins(name, wanted)]
+    near = near or difflib.get_close_matches(wanted, known, n=1, cutoff=ALIKE)
+    return one_of([known[name] for name in near])
+
+
+def one_of(names: list[str]) -> str:
+    """The end of a message that says what may have been meant."""
+    if len(names) < 2:
+        return f"; did you mean {names[0]}?" if names else ""
+    more = len(names) - MOST_NAMES_SHOWN
+    shown = ", ".join(names[:MOST_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"; did you mean one of: {shown}?"
+
+
+def _bare(name: str) -> str:
+    """A name without what a command line puts around it: stack:dynamo, dynamo-7930.yaml."""
+    return name.removeprefix("stack:").removesuffix(".yaml").removesuffix(".yml")
+
+
+def _begins(name: str, start: str) -> bool:
+    return len(start) >= LEAST_PREFIX and name.startswith(start)
+
+
+def _from_here(path: Path) -> Path:
+    """A path as one would write it in this folder."""
+    here = Path.cwd()
+    return path.relative_to(here) if here in path.parents else path
 
 
 def _row(entry: Entry, width: int) -> str:
@@ -180,8 +234,9 @@ def _rack(name: str) -> str:
 
 
 def _scenarios(folder: str) -> list[Entry]:
+    """The bundled scenarios of a folder, where they really are: an editable install links them."""
     paths = sorted((SCENARIOS / folder).rglob("*.yaml"))
-    return [Entry(path.stem, path, _title, _scenario) for path in paths]
+    return [Entry(path.stem, path.resolve(), _title, _scenario) for path in paths]
 
 
 def _title(path: Path) -> str:
@@ -205,11 +260,49 @@ def _scenario(path: Path) -> list[str]:
         if key in texts:
             lines += _paragraph(texts[key])
     lines += [f"  source: {texts['source']}"] if "source" in texts else []
-    here = Path.cwd()
+    return [*lines, f"  rackproof verify {_from_here(path)}"]
+
+
+def _scope() -> list[Entry]:
+    from rackproof.model.request import Request  # noqa: PLC0415
+    from rackproof.model.scope import Scope  # noqa: PLC0415
+
+    fields = attrs.fields(Scope)
+    names = [field.name for field in fields]
+    texts, shapes = _texts_of(Scope, names), _texts_of(Request, names)
     return [
-        *lines,
-        f"  rackproof verify {path.relative_to(here) if here in path.parents else path}",
+        _size(field, texts.get(field.name, f"how many {field.name}."), shapes.get(field.name, ""))
+        for field in fields
     ]
+
+
+def _size(field: Any, text: str, shape: str) -> Entry:
+    """A key of a scope; shape: what it says of a request, where it is about that."""
+    value = field.default
+    plain = isinstance(value, int | str)
+    default = _value(value) if plain else "none of its own"
+    text = f"{shape} That is {text}" if shape else text
+    text = text[:1].upper() + text[1:]
+    written = _value(value) if plain else "{crash: 1}" if field.name == "faults" else "..."
+    name = kebab(field.name)
+    lines = [
+        *_paragraph(text),
+        f"  default: {default}",
+        f"  as a key: scope: {{{name}: {written}}}",
+    ]
+    return Entry(name, name, lambda _: f"{default:15}  {text}", lambda _: lines)
+
+
+def _texts_of(kind: type, names: list[str]) -> dict[str, str]:
+    """What the docstring of a class says of each field."""
+    text = " ".join((kind.__doc__ or "").split())
+    name = "|".join(names)
+    parts = re.split(rf"(?:^|(?<=\. ))((?:[a-z_]+, )*(?:{name})(?:, [a-z_]+)*): ", text)
+    return {
+        each: told.strip()
+        for those, told in zip(parts[1::2], parts[2::2], strict=True)
+        for each in those.split(", ")
+    }
 
 
 _ENTRIES: Final[dict[str, Callable[[], list[Entry]]]] = {
@@ -221,6 +314,7 @@ _ENTRIES: Final[dict[str, Callable[[], list[Entry]]]] = {
     "presets": _presets,
     "bugs": lambda: _scenarios("bugs"),
     "drills": lambda: _scenarios("drills"),
+    "scope": _scope,
 }
 _ONE: Final = {
     "stacks": "stack",
@@ -231,4 +325,5 @@ _ONE: Final = {
     "presets": "preset of a rack",
     "bugs": "bug",
     "drills": "drill",
+    "scope": "key of a scope",
 }

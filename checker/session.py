@@ -18,9 +18,8 @@ from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.terminal import Terminal, console
 from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
-from rackproof.checker.targets import expand
+from rackproof.checker.targets import expand, load_file
 from rackproof.checker.verify import Report, failure, verify
-from rackproof.scenarios.loader import load
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
 
@@ -114,7 +113,7 @@ class Session:
 
 
 def _replayed(file: Path) -> tuple[Scenario, Replayed]:
-    scenario = load(file)
+    scenario = load_file(file)
     if scenario.steps is None:
         raise InputError(f"{file}: has no steps to replay; rackproof verify explores it")
     return scenario, replay(scenario)

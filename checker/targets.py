@@ -9,6 +9,7 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.checker.reference import nearest_target
 from rackproof.scenarios.document import read_text
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.loader import is_scenario, load
@@ -63,7 +64,14 @@ def _targets(text: str, left_out: list[Path]) -> Iterator[Target]:
     elif file.endswith(".py"):
         yield Target(text, _refusing(f"{path}: say which world in it, such as {path}:world"))
     else:
-        yield Target(text, lambda: load(path), path)
+        yield Target(text, lambda: load_file(path), path)
+
+
+def load_file(path: Path) -> Scenario:
+    """Read a scenario; where there is no such file, the message says what may have been meant."""
+    if not os.path.lexists(path) and (near := nearest_target(str(path))):
+        raise InputError(f"{path}: there is no such file{near}")
+    return load(path)
 
 
 def _in_folder(folder: Path, left_out: list[Path]) -> Iterator[Target]:

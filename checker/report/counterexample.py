@@ -6,27 +6,31 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from rackproof.checker.report.setting import remedy
 from rackproof.checker.trace import Step, Trace
 from rackproof.checker.verdicts import Result
+from rackproof.checker.verify import Report
 from rackproof.model.kernel import Scope
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.quantities import in_words
-from rackproof.scenarios.schema import Scenario
 
 INDENT: Final = "   "
 WIDTH: Final = 100
 
 
-def counterexample(scenario: Scenario, result: Result, reproduce: str) -> list[str]:
+def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     """The lines of a violation, from the property to the command that shows it again."""
     trace = result.trace
     assert trace is not None, "only a violation has a counterexample"
+    mended = remedy(report, result)
     lines = [f"{result.prop.name} is {result.words}", "", f"  {result.prop.statement}"]
     if result.prop.why:
         lines.append(f"  Why it matters: {result.prop.why}")
     lines += ["", *run_in_words(trace), "", *_verdict(trace, result)]
-    if scenario.source:
-        lines.append(f"  As reported: {scenario.source}")
+    if mended:
+        lines.append(f"  {mended}")
+    if report.scenario is not None and report.scenario.source:
+        lines.append(f"  As reported: {report.scenario.source}")
     return [*lines, f"  To see it again: {reproduce}"]
 
 

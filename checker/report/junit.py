@@ -57,9 +57,9 @@ def _result(suite: ET.Element, report: Report, run: Run, result: Result) -> None
     text = result.complaint or (f"vacuous: {result.reason}" if vacuous else None)
     if text is None:
         return
-    if result.trace is not None and report.scenario is not None:
+    if result.trace is not None:
         again = f"rackproof verify {report.target}"
-        text = "\n".join([text, "", *counterexample(report.scenario, result, again)])
+        text = "\n".join([text, "", *counterexample(report, result, again)])
     kind = "error" if result.status is Status.INCONCLUSIVE else "failure"
     _add(case, kind, text, result.verdict.value)
 

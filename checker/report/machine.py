@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.report.setting import effective
 from rackproof.checker.trace import Change, Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
 from rackproof.scenarios.fields import Fields
-from rackproof.scenarios.schema import Scenario
+from rackproof.scenarios.schema import Scenario, Setting
 from rackproof.scenarios.steps import kebab
 
 
@@ -25,11 +26,11 @@ def as_data(report: Report) -> dict[str, Any]:
     scenario = report.scenario
     if scenario is not None:
         data["source"] = scenario.source
-        data.update({"scope": {}, **scenario.case.setting.origin})
+        data.update({"scope": {}, **_setting(scenario.case.setting)})
     for run in report.runs:
         told = {"properties": _properties(run), "coverage": _coverage(run)}
         if run.label == WITH_FIX:
-            data["fix"] = {**run.case.setting.origin, **told}
+            data["fix"] = {**_setting(run.case.setting), **told}
         else:
             data.update(told)
     if report.replayed is not None:
@@ -44,7 +45,7 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
     return {
         "scenario": scenario.name,
         "target": str(scenario.path),
-        **scenario.case.setting.origin,
+        **_setting(scenario.case.setting),
         "steps": [
             _without_none({**data, "after": step.after})
             for data, step in zip(trace_as_data(run.trace), run.steps, strict=False)
@@ -52,6 +53,11 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
         "then": {fact.key: seen(run.trace, fact) for fact in run.facts},
         "complaints": list(run.complaints),
     }
+
+
+def _setting(setting: Setting) -> dict[str, Any]:
+    """The keys that describe a setting; of the bundled world's scope and rack, with defaults."""
+    return {**setting.origin, **effective(setting)}
 
 
 def _properties(run: Run) -> list[dict[str, Any]]:

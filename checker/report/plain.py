@@ -26,7 +26,7 @@ def as_text(report: Report) -> str:
         for result in run.results:
             if report.scenario and result.trace is not None and result.complaint:
                 again = f"rackproof verify {report.target}"
-                lines += ["", *counterexample(report.scenario, result, again)]
+                lines += ["", *counterexample(report, result, again)]
     if report.failure and report.failure.traceback:
         lines += ["", report.failure.traceback]
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from attrs import frozen
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,7 @@ from rich.text import Text
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report.counterexample import counterexample, run_in_words
+from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.checker.verdicts import Result, Verdict, counted
@@ -37,7 +39,10 @@ COLOURS: Final = {
     Verdict.VACUOUS: "yellow",
     Verdict.INCONCLUSIVE: "yellow",
 }
-PIPE_WIDTH: Final = 120
+UNTESTED: Final = ("untested", "yellow")
+PIPE_WIDTH: Final = 160
+FOLDED: Final = 24
+"""The least width to which the column of scenarios is folded."""
 
 
 def console(file: IO[str]) -> Console:
@@ -61,14 +66,43 @@ class Terminal:
         With one target or -v, the violations that were expected are printed too. of: how many
         targets there were, if an interrupt left some out.
         """
+        several = len(reports) > 1
+        in_full = self.verbosity > 0 or (self.verbosity == 0 and not several)
         for report in reports:
-            self._counterexamples(report, saved, self.verbosity > 0 or len(reports) == 1)
+            self._counterexamples(report, saved, self.verbosity > 0 or not several)
+        for report in reports:
+            if in_full or (self.verbosity == 0 and report.target.startswith("stack:")):
+                self._scope(report, several)
         self.table(reports)
         for report in reports:
-            self._coverage(report, len(reports) > 1)
+            if in_full:
+                self._untested(report, several)
+            self._coverage(report, several)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
         self.summary(reports, of)
+
+    def _scope(self, report: Report, several: bool) -> None:
+        """Print how much is explored, and where."""
+        words = scope_in_words(report.scenario.case.setting) if report.scenario else None
+        if words is not None:
+            where = f"{report.target}: " if several else ""
+            self.out.print(f"{where}scope: {words}", soft_wrap=True)
+
+    def _untested(self, report: Report, several: bool) -> None:
+        """Print why a property was not put to the test; with -v, why some were not judged."""
+        every = self.verbosity > 0
+        for run in report.runs:
+            where = f"{report.target}: " if several else ""
+            where += "with the fix, " if run.label == WITH_FIX else ""
+            for result in run.results:
+                if result.verdict is Verdict.VACUOUS and (result.judged or every):
+                    told = f"{result.prop.name} is vacuous: {result.reason}"
+                    self.out.print(f"{where}{told}", soft_wrap=True)
+            names = [r.prop.name for r in run.results if r.verdict is Verdict.INCONCLUSIVE]
+            if names and every:
+                told = f"not judged: {run.findings.reason}: {', '.join(names)}"
+                self.out.print(f"{where}{told}", soft_wrap=True)
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""
@@ -106,9 +140,8 @@ class Terminal:
                 self._counterexample(report, result, saved.files.get(id(result)))
 
     def _counterexample(self, report: Report, result: Result, saved: Path | None) -> None:
-        assert report.scenario is not None
         replay = f"rackproof replay {saved}" if saved else f"rackproof verify {report.target}"
-        first, *rest = counterexample(report.scenario, result, replay)
+        first, *rest = counterexample(report, result, replay)
         self.out.print(Text(f"{report.name}: {first}", "bold"), soft_wrap=True)
         self.out.print("\n".join(rest), soft_wrap=True)
         self.out.print()
@@ -121,14 +154,26 @@ class Terminal:
         for column in columns:
             if column != "with the fix" or fixes:
                 right = column in ("states", "time")
-                table.add_column(column, justify="right" if right else "left", overflow="fold")
+                table.add_column(
+                    column,
+                    justify="right" if right else "left",
+                    overflow="fold",
+                    no_wrap=column != "scenario",
+                )
         each = self.verbosity > 0 or len(reports) == 1
+        widths = [cell_len(str(column.header)) for column in table.columns]
         for report, label in zip(reports, _labels(reports), strict=True):
             for row in _rows(report, label, each, self.verbosity > 0):
                 cells = [cell for i, cell in enumerate(row) if i != 4 or fixes]
                 table.add_row(*cells)
+                lengths = [cell_len(str(cell)) for cell in cells]
+                widths = [max(pair) for pair in zip(widths, lengths, strict=True)]
+        widths[1] = min(widths[1], FOLDED)
+        least = sum(widths) + 2 * (len(widths) - 1)
+        if least > self.out.width:
+            table.width = least
         if self.verbosity >= 0 and any(report.runs for report in reports):
-            self.out.print(table)
+            self.out.print(table, crop=False)
             self.out.print()
 
     def summary(self, reports: Sequence[Report], of: int) -> None:
@@ -207,7 +252,12 @@ def _properties(report: Report, unjudged: bool) -> list[str]:
     """The names to show: what counts, with what is complained of and violated first."""
     judged = [r for run in report.runs for r in run.results if r.judged or unjudged]
     judged.sort(
-        key=lambda r: (not r.judged, r.complaint is None, r.verdict is not Verdict.VIOLATED)
+        key=lambda r: (
+            not r.judged,
+            r.complaint is None,
+            r.verdict is not Verdict.VIOLATED,
+            r.verdict is Verdict.VACUOUS,
+        )
     )
     return list(dict.fromkeys(result.prop.name for result in judged)) or ["-"]
 
@@ -217,7 +267,8 @@ def _mark(report: Report, prop: str) -> Text:
     if not any(result.judged for result in results):
         return Text("")
     status = max((result.status for result in results), key=lambda s: s != Status.OK)
-    return Text(*MARKS[status])
+    vacuous = any(result.judged and result.verdict is Verdict.VACUOUS for result in results)
+    return Text(*(UNTESTED if vacuous and status is Status.OK else MARKS[status]))
 
 
 def _cell(run: Run, prop: str) -> Text:

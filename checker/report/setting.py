@@ -1,0 +1,143 @@
+"""What a setting comes to, defaults and all; and what differs between a case and its fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final
+
+import attrs
+
+from rackproof.checker.verdicts import Result, Verdict, counted
+from rackproof.checker.verify import AS_REPORTED, WITH_FIX, Report
+from rackproof.scenarios.schema import Bundled, Setting
+from rackproof.scenarios.settings import DEFAULT_PRESET, ROLES
+from rackproof.scenarios.steps import kebab
+
+_COUNTED: Final = {
+    "requests": ("request", ""),
+    "tokens": ("token", ""),
+    "blocks-per-worker": ("block", " per worker"),
+    "handles": ("handle", ""),
+}
+
+
+def effective(setting: Setting) -> dict[str, dict[str, Any]]:
+    """The scope and the rack of the bundled world, every key of them; empty for a world of one's
+    own.
+    """
+    if setting.bundled is None:
+        return {}
+    return {"rack": _rack(setting), "scope": _scope(setting.bundled)}
+
+
+def scope_in_words(setting: Setting) -> str | None:
+    """How much is explored, and where, in a line; None for a world of one's own."""
+    if setting.bundled is None:
+        return None
+    scope, rack = _scope(setting.bundled), _rack(setting)
+    faults = scope.pop("faults")
+    instances = [f"{role} {rack[role]}" for role in ROLES if rack[role]]
+    where = rack.get("path") or rack.get("preset")
+    parts = [
+        ", ".join(_sizes(scope)),
+        f"faults: {', '.join(f'{name} {n}' for name, n in faults.items() if n) or 'none'}",
+        f"{', '.join(instances)} on {where}",
+    ]
+    return "; ".join(parts)
+
+
+def remedy(report: Report, result: Result) -> str | None:
+    """What becomes of a violation with the fix of its scenario, and what that changes."""
+    runs = {run.label: run for run in report.runs}
+    reported, fixed = runs.get(AS_REPORTED), runs.get(WITH_FIX)
+    if reported is None or fixed is None or all(r is not result for r in reported.results):
+        return None
+    changes = differences(reported.case.setting, fixed.case.setting)
+    told = "; ".join(changes) or "nothing that it changes is known"
+    for other in fixed.results:
+        if other.prop.name == result.prop.name:
+            if other.verdict in (Verdict.HOLDS, Verdict.PROVED):
+                return f"With the fix it {_is(other)}: {told}"
+            return f"With the fix ({told}) it {_is(other)}"
+    return None
+
+
+def differences(before: Setting, after: Setting) -> list[str]:
+    """What two settings differ in, as it is written in a scenario: release: lease -> heartbeat."""
+    old, new = _described(before), _described(after)
+    return [
+        f"{key}: {_written(old.get(key))} -> {_written(new.get(key))}"
+        for key in dict.fromkeys([*old, *new])
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _is(result: Result) -> str:
+    if result.verdict is Verdict.HOLDS:
+        return "holds"
+    why = f" ({result.reason})" if result.reason else ""
+    return f"is {result.words}{why}"
+
+
+def _described(setting: Setting) -> dict[str, object]:
+    """All that a scenario could say of a setting, key by key."""
+    bundled = setting.bundled
+    if bundled is None:
+        return dict(setting.origin)
+    scope = _scope(bundled)
+    faults = scope.pop("faults")
+    return {"stack": bundled.stack, **_mechanisms(bundled), **_rack(setting), **scope, **faults}
+
+
+def _mechanisms(bundled: Bundled) -> dict[str, object]:
+    from rackproof.model.protocol import mechanisms, with_mechanisms  # noqa: PLC0415
+    from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
+
+    protocol = with_mechanisms(load_stack(bundled.stack).protocol, bundled.mechanisms)
+    return {item.name: getattr(protocol, item.field) for item in mechanisms()}
+
+
+def _scope(bundled: Bundled) -> dict[str, Any]:
+    from rackproof.model.scope import Scope, fault_names  # noqa: PLC0415
+
+    sizes: Any = {name.replace("-", "_"): value for name, value in bundled.scope.items()}
+    scope = Scope(**sizes, faults=bundled.faults)
+    found = {kebab(a.name): getattr(scope, a.name) for a in attrs.fields(Scope)}
+    if found.get("max-tokens", 0) is None:
+        found["max-tokens"] = scope.tokens
+    return {**found, "faults": {name: scope.faults.get(name, 0) for name in fault_names()}}
+
+
+def _rack(setting: Setting) -> dict[str, Any]:
+    bundled, world = setting.bundled, setting.system.initial
+    assert bundled is not None, "only the bundled world has a rack"
+    counts = Counter(role.value for role in world.roles)
+    where = {} if "path" in bundled.rack else {"preset": DEFAULT_PRESET}
+    return {**where, **bundled.rack, **{role: counts[role] for role in ROLES}}
+
+
+def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
+    for name, value in scope.items():
+        if isinstance(value, bool):
+            if value:
+                yield name
+        elif name in _COUNTED and isinstance(value, int):
+            noun, rest = _COUNTED[name]
+            yield counted(value, noun) + rest
+        elif name != "max-tokens" or value != scope["tokens"]:
+            yield f"{name.replace('-', ' ')} {value}"
+
+
+def _written(value: object) -> str:
+    """A value as YAML has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_written(item)}' for key, item in value.items())}}}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(map(_written, value))}]"
+    return "none" if value is None else str(value)
