@@ -278,19 +278,14 @@ def _scope() -> list[Entry]:
 
 def _size(field: Any, text: str, shape: str) -> Entry:
     """A key of a scope; shape: what it says of a request, where it is about that."""
-    value = field.default
-    plain = isinstance(value, int | str)
-    default = _value(value) if plain else "none of its own"
-    text = f"{shape} That is {text}" if shape else text
+    is_plain = isinstance(field.default, int | str)
+    default = _value(field.default) if is_plain else "not set"
+    text = f"of every request: {shape[:1].lower()}{shape[1:]}" if shape else text
     text = text[:1].upper() + text[1:]
-    written = _value(value) if plain else "{crash: 1}" if field.name == "faults" else "..."
     name = kebab(field.name)
-    lines = [
-        *_paragraph(text),
-        f"  default: {default}",
-        f"  as a key: scope: {{{name}: {written}}}",
-    ]
-    return Entry(name, name, lambda _: f"{default:15}  {text}", lambda _: lines)
+    lines = [*_paragraph(text), f"  default: {default}"]
+    lines.append(f"  as a key: scope: {{{name}: {default if is_plain else '...'}}}")
+    return Entry(name, name, lambda _: f"(default: {default}) {text}", lambda _: lines)
 
 
 def _texts_of(kind: type, names: list[str]) -> dict[str, str]:

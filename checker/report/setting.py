@@ -29,7 +29,8 @@ def effective(setting: Setting) -> dict[str, dict[str, Any]]:
     """
     if setting.bundled is None:
         return {}
-    return {"rack": _rack(setting), "scope": _scope(setting.bundled)}
+    scope = {**_scope(setting.bundled), "faults": dict(setting.bundled.faults)}
+    return {"rack": _rack(setting), "scope": scope}
 
 
 def scope_in_words(setting: Setting) -> str | None:

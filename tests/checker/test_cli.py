@@ -704,6 +704,112 @@ def test_what_takes_long_is_shown_to_be_under_way_on_a_terminal_alone() -> None:
     assert piped.stderr == ""
 
 
+RELEASE = """
+rackproof: 1
+name: The lease ends
+protocol: {stack: vllm-nixl, release: lease}
+rack: {prefill: 1, decode: 1}
+scope: {requests: 2, tokens: 1, retry-limit: 0, faults: {slow-read: 1}}
+expect: {kv-consistent: violated}
+fix: {protocol: {release: FIXED}, scope: {handles: 2}, expect: {kv-consistent: VERDICT}}
+"""
+
+
+def released(fixed: str, verdict: str) -> str:
+    text = RELEASE.replace("FIXED", fixed).replace("VERDICT", verdict)
+    Path("release.yaml").write_text(text, encoding="utf-8")
+    return "release.yaml"
+
+
+def test_what_mends_a_violation_is_told_below_it(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = "release: lease -> heartbeat; handles: 1 -> 2"
+    assert run(["verify", released("heartbeat", "holds")]) == 0
+    assert f"  With the fix it holds: {changes}" in lines(capsys.readouterr().out)
+
+
+def test_a_fix_that_does_not_mend_is_told_with_its_verdict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["verify", released("on-finish", "holds")]) == 1
+    out = capsys.readouterr().out
+    told = "With the fix (release: lease -> on-finish; handles: 1 -> 2) it is violated: "
+    assert told in out
+    assert out.count("With the fix") == 1
+
+    more = "expect: {answered: violated}\nfix: {world: own.py:calm}"
+    assert run(["verify", scenario("s.yaml", more=more)]) == 0
+    assert "  With the fix it holds: world: own.py:lost -> own.py:calm" in capsys.readouterr().out
+
+
+def test_the_scope_is_told_with_its_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    scope = "2 requests, 1 token, retry limit 0, 1 block per worker, 1 handle; faults: slow-read 1"
+    line = f"scope: {scope}; prefill 1, decode 1 on nvl72"
+    path = released("heartbeat", "holds")
+    assert run(["verify", path, "--json", "out.json"]) == 0
+    assert lines(capsys.readouterr().out).count(line) == 1
+    assert run(["verify", path, "own.py:safe"]) == 0
+    assert "scope:" not in capsys.readouterr().out
+    assert run(["verify", path, "own.py:safe", "-v"]) == 0
+    assert f"release.yaml: {line}" in lines(capsys.readouterr().out)
+
+    (data,) = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert data["rack"] == {"preset": "nvl72", "prefill": 1, "decode": 1, "aggregated": 0}
+    assert (data["scope"]["handles"], data["fix"]["scope"]["handles"]) == (1, 2)
+    assert data["scope"]["max-tokens"] == 1
+    assert data["scope"]["faults"] == {"slow-read": 1}
+
+
+def test_what_was_not_put_to_the_test_is_no_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:calm"]) == 0
+    out = lines(capsys.readouterr().out)
+    assert any(re.match(r"untested +fails-last +vacuous", line) for line in out)
+    assert "fails-last is vacuous: this never happens: a request failed" in out
+
+
+def test_what_was_not_judged_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", released("heartbeat", "holds"), "-v"]) == 0
+    out = lines(capsys.readouterr().out)
+    reason = "not judged: the search ended at the violations that were sought: "
+    (told,) = (line for line in out if line.startswith(reason))
+    open_rows = [line.split()[0] for line in out if re.search(r"\w +inconclusive ", line)]
+    assert told.removeprefix(reason).split(", ") == open_rows
+    assert "no-kv-leak" in open_rows
+
+
+@pytest.mark.parametrize("columns", [None, "20", "60", "100"])
+def test_only_the_column_of_scenarios_is_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    name = f"{'long-name-' * 12}.yaml"
+    monkeypatch.delenv("COLUMNS")
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert run(["verify", scenario(name), "own.py:safe"]) == 1
+    rows = lines(capsys.readouterr().out)
+    row = next(line for line in rows if line.startswith("FAILED"))
+    assert re.search(r" answered \(\+1\) +violated: 1 fault, 2 steps +\d+ +[\d.]+ m?s$", row)
+    assert len(row) <= max(int(columns or 160), 100)
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("dynamo", "stack:dynamo?"),
+        ("dynamo-7930", "bugs/dynamo-7930-guided-request-migrated.yaml?"),
+        ("tray-loss", "drills/tray-loss.yaml?"),
+        ("tray-los.yaml", "drills/tray-loss.yaml?"),
+    ],
+)
+def test_a_target_that_is_no_file_is_told_with_what_may_be_meant(
+    capsys: pytest.CaptureFixture[str], target: str, meant: str
+) -> None:
+    for command in ("verify", "replay"):
+        assert run([command, target]) == 2
+        first = lines(capsys.readouterr().out)[0]
+        assert first.startswith(f"{target}: there is no such file; did you mean ")
+        assert first.endswith(meant)
+
+
 # Help
 
 

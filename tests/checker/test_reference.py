@@ -1,12 +1,16 @@
 """list and explain: everything there is can be listed and explained."""
 
+from pathlib import Path
+
+import attrs
 import pytest
 
 from rackproof.checker.cli import KINDS, run
+from rackproof.checker.reference import SCENARIOS
 from rackproof.invariants import CATALOGUE
 from rackproof.model.build import TRANSITIONS
 from rackproof.model.protocol import mechanisms
-from rackproof.model.scope import fault_names
+from rackproof.model.scope import Scope, fault_names
 from rackproof.scenarios.stacks import stack_names
 
 
@@ -78,3 +82,51 @@ def test_a_name_of_nothing_is_told_with_the_nearest(capsys: pytest.CaptureFixtur
         "there is nothing called 'no-duplicate-tokns'; did you mean no-duplicate-tokens?\n"
     )
     assert run(["list", "animals"]) == 2
+
+
+def test_every_key_of_a_scope_is_listed_with_its_default_and_what_it_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [field.name.replace("_", "-") for field in attrs.fields(Scope)]
+    assert listed(capsys, "scope") == names
+    out = explained(capsys, "blocks-per-worker")
+    assert f"default: {Scope().blocks_per_worker}" in out
+    assert "Requests whose KV fits on a disaggregated worker at a time." in out
+    assert "Of every request: it has guided decoding." in explained(capsys, "guided")
+
+
+def test_kinds_are_found_in_the_singular_and_by_the_nearest_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for one, kind in (("bug", "bugs"), ("stack", "stacks"), ("property", "properties")):
+        assert listed(capsys, one) == listed(capsys, kind)
+    assert run(["list", "scenarios"]) == 0
+    assert capsys.readouterr().out.startswith("bugs:\n")
+    assert run(["list", "propertys"]) == 2
+    assert "did you mean properties?" in capsys.readouterr().err
+
+
+def test_a_scenario_is_explained_by_how_its_name_begins(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = "dynamo-7930-guided-request-migrated"
+    assert explained(capsys, "dynamo-7930") == explained(capsys, name)
+    assert run(["explain", "dynamo-11647"]) == 2
+    err = capsys.readouterr().err
+    assert "did you mean one of: dynamo-11647-duplicate-request, dynamo-11647-frozen" in err
+
+
+def test_a_stack_is_explained_as_a_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explained(capsys, "stack:dynamo").startswith("dynamo (stack)")
+    assert run(["explain", "stack:release"]) == 2
+
+
+def test_the_recommended_path_is_as_one_would_write_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = (SCENARIOS / "bugs" / "dynamo-7930-guided-request-migrated.yaml").resolve()
+    monkeypatch.chdir(file.parents[2])
+    path = file.relative_to(file.parents[2])
+    assert explained(capsys, "dynamo-7930").endswith(f"  rackproof verify {path}\n")
+    monkeypatch.chdir(tmp_path)
+    assert explained(capsys, "dynamo-7930").endswith(f"  rackproof verify {file}\n")
