@@ -208,6 +208,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
+def _give_up_output() -> None:
+    """Nobody takes what we print any more, not even what Python still flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     try:
@@ -223,12 +228,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return Status.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read us has gone: nothing to tell, not even when Python flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return Status.PIPE_CLOSED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             click.echo(f"the output cannot be written: {error.strerror}".lower(), err=True)
+            _give_up_output()
             return Status.BAD_INPUT
         traceback.print_exc()
         click.echo(f"\n{APOLOGY}", err=True)

@@ -379,8 +379,8 @@ def looked_up(world: Walk) -> bool:
 
 def test_what_raises_is_told_with_the_state() -> None:
     found = explore(lower(System("beyond", Walk(), (onward, leap, beyond), (looked_up,))))
-    (raised,) = [r for r in found.raises if "beyond" in r.leaf.message]
-    assert raised.leaf.message.startswith("OutOfDomain")
+    (raised,) = [r for r in found.raises if "leaves its domain" in r.leaf.message]
+    assert raised.leaf.message == "ModelError: at leaves its domain, 0..9"
     assert raised.found.faults == 2
     assert raised.found.path[-1] == (8, 2)
     assert found.exhausted
