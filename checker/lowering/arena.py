@@ -47,6 +47,7 @@ class Arena:
         self._nodes: list[tuple[Op, tuple[int, ...]]] = []
         self._index: dict[tuple[Op, tuple[int, ...]], Node] = {}
         self._values: list[int | None] = []
+        self._choices: list[tuple[int, int] | None] = []
         self._slots: dict[Node, frozenset[int]] = {}
 
     def __len__(self) -> int:
@@ -68,6 +69,10 @@ class Arena:
     def value(self, node: Node) -> int | None:
         """The value of a constant node, None for any other."""
         return self._values[node]
+
+    def choice(self, node: Node) -> tuple[int, int] | None:
+        """The slot and the value that a node compares for equality, if that is what it does."""
+        return self._choices[node]
 
     def const(self, value: int) -> Node:
         """A constant."""
@@ -234,6 +239,15 @@ class Arena:
                 return other if value == neutral else self.const(value)
         return a if a == b else self._intern(op, (a, b))
 
+    def _choice(self, op: Op, operands: tuple[int, ...]) -> tuple[int, int] | None:
+        if op is not Op.EQ:
+            return None
+        for this, other in (operands, operands[::-1]):
+            value = self._values[other]
+            if value is not None and self.op(this) is Op.VAR:
+                return self.operands(this)[0], value
+        return None
+
     def _intern(self, op: Op, operands: tuple[int, ...]) -> Node:
         if op in _COMMUTATIVE and operands[0] > operands[1]:
             operands = (operands[1], operands[0])
@@ -243,6 +257,7 @@ class Arena:
             node = self._index[key] = len(self._nodes)
             self._nodes.append(key)
             self._values.append(operands[0] if op is Op.CONST else None)
+            self._choices.append(self._choice(op, operands))
         return node
 
     def nodes(self) -> Iterator[tuple[Node, Op, tuple[int, ...]]]:

@@ -68,6 +68,10 @@ class Facts:
         return known
 
     def _derived(self, node: Node) -> bool | None:
+        choice = self._arena.choice(node)
+        if choice is not None:
+            mask, bit = self.mask(choice[0]), self._bit(*choice)
+            return False if not mask & bit else True if mask == bit else None
         op, operands = self._arena.part(node)
         if op is Op.CONST:
             return bool(operands[0])
@@ -84,6 +88,11 @@ class Facts:
         """Take a test for decided, and narrow the slots it speaks of."""
         self._known[node] = value
         self._decided += 1
+        choice = self._arena.choice(node)
+        if choice is not None:
+            bit = self._bit(*choice)
+            self._keep(choice[0], bit if value else ~bit)
+            return
         op, operands = self._arena.part(node)
         if op is Op.NOT:
             self.assume(operands[0], not value)
@@ -127,6 +136,10 @@ class Facts:
         if op is Op.VAR:
             return self.mask(operands[0]), self._lows[operands[0]]
         return None
+
+    def _bit(self, slot: int, value: int) -> int:
+        shift = value - self._lows[slot]
+        return 1 << shift if shift >= 0 else 0
 
     def _keep(self, slot: int, mask: int) -> None:
         self._narrowed[slot] = self.mask(slot) & mask

@@ -269,8 +269,6 @@ class _Lowering:
 
     def _assigned(self, shape: Shape, before: Any, after: Any) -> Iterator[tuple[int, Node]]:
         """The slots that are not the very object they were, with their new node."""
-        if before is after:
-            return
         match shape:
             case ScalarShape():
                 yield shape.slot, self._node(shape.slot, after)
@@ -281,7 +279,8 @@ class _Lowering:
                     raise TypeError(f"a constant was changed from {shape.value!r} to {after!r}")
             case RecordShape() | TupleShape():
                 for inner, old, new in parts(shape, before, after):
-                    yield from self._assigned(inner, old, new)
+                    if old is not new:
+                        yield from self._assigned(inner, old, new)
 
     def _node(self, slot: int, value: object) -> Node:
         declared = self.schema.slots[slot]
