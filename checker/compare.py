@@ -15,8 +15,6 @@ from rackproof.checker.lowering.relation import (
     Action,
     Raises,
     Relation,
-    Test,
-    Tree,
     Update,
     Verdict,
 )
@@ -34,10 +32,10 @@ def compare(relation: Relation, states: int = STATES) -> None:
         for firing in relation.system.firings():
             _moves_alike(relation, firing, actions, state, ordinals)
         for predicate in relation.predicates:
-            leaf = _leaf(relation, predicate.tree, ordinals)
+            leaf = relation.leaf(predicate.tree, ordinals)
             if isinstance(leaf, Verdict):
                 plain = predicate.property.function(state, *predicate.arguments)
-                if bool(plain) != bool(relation.arena.evaluate(leaf.value, ordinals.__getitem__)):
+                if bool(plain) != bool(relation.value(leaf.value, ordinals)):
                     raise _unlike(predicate.property.where, predicate.property.name)
 
 
@@ -67,24 +65,17 @@ def _moves_alike(
     ordinals: tuple[int, ...],
 ) -> None:
     action = actions.get((firing.transition.name, firing.arguments))
-    leaf = _leaf(relation, action.tree, ordinals) if action else None
+    leaf = relation.leaf(action.tree, ordinals) if action else None
     if isinstance(leaf, Raises):
         return
     kept = [variable.slot for variable in relation.variables]
     lowered = list(ordinals)
     for slot, node in leaf.writes if isinstance(leaf, Update) else ():
-        lowered[slot] = relation.arena.evaluate(node, ordinals.__getitem__)
+        lowered[slot] = relation.value(node, ordinals)
     after = _fired(relation.system, firing, state)
     plain = ordinals if after is None else relation.system.schema.flatten(after)
     if any(lowered[slot] != plain[slot] for slot in kept):
         raise _unlike(firing.transition.where, firing.transition.name)
-
-
-def _leaf(relation: Relation, tree: Tree, ordinals: tuple[int, ...]) -> Tree:
-    while isinstance(tree, Test):
-        true = relation.arena.evaluate(tree.condition, ordinals.__getitem__)
-        tree = tree.yes if true else tree.no
-    return tree
 
 
 def _unlike(where: str, name: str) -> LoweringError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final
 
 from attrs import frozen
 
@@ -16,8 +15,6 @@ from rackproof.checker.symmetry import interchangeable
 from rackproof.checker.trace import EngineError, Trace, walk
 from rackproof.checker.verdicts import Findings
 from rackproof.model.kernel import ModelError, System
-
-ENGINES: Final = ("auto", "search")
 
 Progress = Callable[[Snapshot], None]
 

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from rackproof.model.kernel import Firing, Kind, Property, Scope, System, holds, successors
 from rackproof.model.kernel.schema import ScalarShape, SetShape, Slot
+from rackproof.model.kernel.system import at_rest
 
 
 class EngineError(AssertionError):
@@ -109,7 +110,7 @@ class Trace:
     @property
     def rests(self) -> bool:
         """Whether no step and no timer is possible in the final state."""
-        return not any(f.is_progress for f, _ in successors(self.system, self.final))
+        return at_rest(self.system, self.final)
 
 
 def run(system: System, firings: Sequence[Firing]) -> Trace:

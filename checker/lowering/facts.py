@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rackproof.checker.lowering.arena import Arena, Node, Op, Range
+from rackproof.checker.lowering.arena import BOOLEAN, Arena, Node, Op, Range
 
 
 class Facts:
@@ -117,7 +117,7 @@ class Facts:
         return self._arena.const(low) if low == high else node
 
     def _is_truth(self, node: Node) -> bool:
-        return self._arena.op(node) in (Op.EQ, Op.LT, Op.LE, Op.NOT, Op.AND, Op.OR)
+        return self._arena.op(node) in BOOLEAN
 
     def _junction(self, op: Op, operands: tuple[int, ...]) -> bool | None:
         truths = [self.truth(operand) for operand in operands]

@@ -5,7 +5,7 @@ This is all that the engines know of a model; from here on there are only intege
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
@@ -53,7 +53,8 @@ class Verdict:
     value: Node
 
 
-Tree = Test | Update | Disabled | Raises | Verdict
+Leaf = Update | Disabled | Raises | Verdict
+Tree = Test | Leaf
 
 
 @frozen
@@ -107,3 +108,13 @@ class Relation:
     never: tuple[Firing, ...]
     predicates: tuple[Predicate, ...]
     places: tuple[Mapping[Node, frozenset[tuple[str, int, int]]], ...] = ()
+
+    def leaf(self, tree: Tree, ordinals: Sequence[int]) -> Leaf:
+        """The leaf that a state (the ordinals of all slots) comes to."""
+        while isinstance(tree, Test):
+            tree = tree.yes if self.value(tree.condition, ordinals) else tree.no
+        return tree
+
+    def value(self, node: Node, ordinals: Sequence[int]) -> int:
+        """The value of an expression in a state."""
+        return self.arena.evaluate(node, ordinals.__getitem__)

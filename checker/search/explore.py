@@ -56,9 +56,8 @@ def explore(
     native = Native(relation, classes)
     prepared = time.monotonic() - started
     workers = workers or available_cores()
-    search = _Search(native, limits or Limits(), workers, stop_when, progress, prepared)
-    search.keep = keep
-    return search.run()
+    limits = limits or Limits()
+    return _Search(native, limits, workers, stop_when, progress, prepared, keep).run()
 
 
 class _Enough(Exception):
@@ -84,11 +83,11 @@ class _Search:
         stop_when: Collection[str] | None,
         progress: Progress | None,
         prepared: float,
+        keep: bool,
     ) -> None:
         self.native, self.monitors = native, native.monitors
         self.wanted = None if stop_when is None else self._numbers(stop_when)
-        self.progress, self.prepared = progress, prepared
-        self.keep = False
+        self.progress, self.prepared, self.keep = progress, prepared, keep
         self.team = Team(native, limits, workers, self._report, prepared)
         self.store = self.team.store
         self.cells: list[list[Cell]] = []

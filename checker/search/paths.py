@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from rackproof.checker.lowering.relation import Relation, Test, Tree, Verdict
+from rackproof.checker.lowering.relation import Relation, Tree, Verdict
 from rackproof.checker.native.native import Words
 from rackproof.checker.search.threads import Team
 
@@ -54,10 +54,5 @@ def path_to(team: Team, cells: Cells, cell: Cell, words: Words) -> list[Words]:
 
 def holds(relation: Relation, tree: Tree, ordinals: Sequence[int]) -> bool | None:
     """What a predicate says of a state; None where it raises."""
-    arena = relation.arena
-    while isinstance(tree, Test):
-        truth = arena.evaluate(tree.condition, ordinals.__getitem__)
-        tree = tree.yes if truth else tree.no
-    if isinstance(tree, Verdict):
-        return bool(arena.evaluate(tree.value, ordinals.__getitem__))
-    return None
+    leaf = relation.leaf(tree, ordinals)
+    return bool(relation.value(leaf.value, ordinals)) if isinstance(leaf, Verdict) else None

@@ -7,6 +7,7 @@ to the same successors, and are tested against this.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -53,7 +54,7 @@ class System:
                         f"{name}: {parameter} ranges over {sort}, but how many there are is "
                         f"not known: give sizes={{{sort.name!r}: ...}}"
                     )
-        repeated = [n for n, c in _counts(t.name for t in self.transitions).items() if c > 1]
+        repeated = [n for n, c in Counter(t.name for t in self.transitions).items() if c > 1]
         if repeated:
             raise ModelError(f"{self.name}: two transitions are called {repeated[0]}")
 
@@ -174,10 +175,3 @@ def holds(system: System, prop: Property, state: Any) -> bool:
 
 def _called(item: object) -> str:
     return str(getattr(item, "name", getattr(item, "__name__", repr(item))))
-
-
-def _counts(names: Iterator[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return found

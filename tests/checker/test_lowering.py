@@ -11,7 +11,7 @@ import worlds
 from random_worlds import random_world
 
 from rackproof.checker.lowering import LoweringError, lower
-from rackproof.checker.lowering.relation import Raises, Relation, Test, Tree, Update, Verdict
+from rackproof.checker.lowering.relation import Raises, Relation, Update, Verdict
 from rackproof.model.kernel import (
     Identifiers,
     System,
@@ -30,24 +30,17 @@ from rackproof.model.kernel import (
 Workers = Identifiers("worker")
 
 
-def leaf(relation: Relation, tree: Tree, ordinals: tuple[int, ...]) -> Tree:
-    while isinstance(tree, Test):
-        holds = relation.arena.evaluate(tree.condition, ordinals.__getitem__)
-        tree = tree.yes if holds else tree.no
-    return tree
-
-
 def moves(relation: Relation, ordinals: tuple[int, ...]) -> dict[tuple[str, Any], Any]:
     """The successors that the trees give, projected, by firing."""
     before = naive.projected(relation, ordinals)
     found = {}
     for action in relation.actions:
-        update = leaf(relation, action.tree, ordinals)
+        update = relation.leaf(action.tree, ordinals)
         assert not isinstance(update, Raises)
         if isinstance(update, Update):
             after = list(ordinals)
             for slot, node in update.writes:
-                after[slot] = relation.arena.evaluate(node, ordinals.__getitem__)
+                after[slot] = relation.value(node, ordinals)
             if naive.projected(relation, tuple(after)) != before:
                 key = (action.firing.transition.name, action.firing.arguments)
                 found[key] = naive.projected(relation, tuple(after))
@@ -76,9 +69,9 @@ def agree(system: System, most: int = 1_000_000) -> None:
         }
         assert moves(relation, ordinals) == plain
         for predicate in relation.predicates:
-            verdict = leaf(relation, predicate.tree, ordinals)
+            verdict = relation.leaf(predicate.tree, ordinals)
             assert isinstance(verdict, Verdict)
-            value = relation.arena.evaluate(verdict.value, ordinals.__getitem__)
+            value = relation.value(verdict.value, ordinals)
             assert bool(value) == predicate.property.function(state, *predicate.arguments)
 
 
@@ -173,7 +166,7 @@ def test_leaving_a_domain_is_a_leaf_that_raises() -> None:
         return evolve(w, count=w.count + 1)
 
     (action,) = lower(small(go)).actions
-    found = leaf(lower(small(go)), action.tree, (0, 3, 0, 0, -1, 0, 0, 0, 0))
+    found = lower(small(go)).leaf(action.tree, (0, 3, 0, 0, -1, 0, 0, 0, 0))
     assert isinstance(found, Raises)
     assert "count" in found.message
     assert "0..3" in found.message
