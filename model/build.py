@@ -113,6 +113,8 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "dispatches": scope.retry_limit + 2,
         "faults": max([1, *scope.faults.values()]),
         "tray": len(placement.trays),
+        "request": scope.requests,
+        "attempt": scope.retry_limit + 1,
         "block": len(_homes(scope, placement)),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 import attrs
 from attrs import field, frozen
@@ -10,29 +11,43 @@ from attrs import field, frozen
 from rackproof.model.faults import Budget
 from rackproof.model.kernel import ModelError
 
+_LIMITS: Final = "limits"
+MOST_FAULTS: Final = 16
+"""The largest budget of a fault."""
+
 
 def fault_names() -> tuple[str, ...]:
     """The names of what can be given a budget, in kebab case."""
     return tuple(attribute.name.replace("_", "-") for attribute in attrs.fields(Budget))
 
 
+def limits(attribute: attrs.Attribute[Any]) -> tuple[int, int] | None:
+    """The least and the most that a size of the scope may be; None for what is no size."""
+    return attribute.metadata.get(_LIMITS)
+
+
+def _size(default: int | None, least: int, most: int) -> Any:
+    return field(default=default, metadata={_LIMITS: (least, most)})
+
+
 @frozen
 class Scope:
     """The finite world to explore.
 
-    tokens: how many each output has. max_tokens: how many each request may have (by default the
-    same; more means that the engine stops by itself). retry_limit: retries of a request after its
-    first dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
+    requests: how many, all of one shape; 0 where only an index or a store is looked at. tokens: how
+    many each output has. max_tokens: how many each request may have (by default the same; more
+    means that the engine stops by itself). retry_limit: retries of a request after its first
+    dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
     handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
     request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
     """
 
-    requests: int = 1
-    tokens: int = 2
-    max_tokens: int | None = None
-    retry_limit: int = 1
-    blocks_per_worker: int = 1
-    handles: int = 1
+    requests: int = _size(1, 0, 8)
+    tokens: int = _size(2, 1, 64)
+    max_tokens: int | None = _size(None, 1, 64)
+    retry_limit: int = _size(1, 0, 16)
+    blocks_per_worker: int = _size(1, 1, 16)
+    handles: int = _size(1, 1, 8)
     guided: bool = False
     short: bool = False
     withholds: bool = False
@@ -40,11 +55,8 @@ class Scope:
 
     def __attrs_post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value < least:
-                kebab = name.replace("_", "-")
-                raise ModelError(f"{kebab} is at least {least}, not {value}")
+        for attribute in attrs.fields(Scope):
+            self._check_size(attribute)
         if self.max_tokens is not None and self.max_tokens < self.tokens:
             raise ModelError(
                 f"max-tokens is at least tokens ({self.tokens}), not {self.max_tokens}"
@@ -55,10 +67,13 @@ class Scope:
             if count < 0:
                 raise ModelError(f"the budget of {fault} is at least 0, not {count}")
 
+    def _check_size(self, attribute: attrs.Attribute[Any]) -> None:
+        value, bounds = getattr(self, attribute.name), limits(attribute)
+        if bounds and value is not None and value < bounds[0]:
+            kebab = attribute.name.replace("_", "-")
+            raise ModelError(f"{kebab} is at least {bounds[0]}, not {value}")
+
     @property
     def budget(self) -> Budget:
         """The faults as the world counts them."""
         return Budget(**{name.replace("-", "_"): count for name, count in self.faults.items()})
-
-
-_LEAST = {"requests": 1, "tokens": 1, "retry_limit": 0, "blocks_per_worker": 1, "handles": 1}

@@ -30,15 +30,6 @@ DEFAULT_PRESET: Final = "nvl72"
 DEFAULT_INSTANCES: Final = {"prefill": 1, "decode": 2}
 DEFAULT_FAULTS: Final = {"crash": 1}
 MOST_INSTANCES: Final = 144
-MOST: Final = {
-    "requests": 8,
-    "tokens": 64,
-    "max-tokens": 64,
-    "retry-limit": 16,
-    "blocks-per-worker": 16,
-    "handles": 8,
-}
-MOST_FAULTS: Final = 16
 WORLD: Final = "a Python file and a name in it, such as lease.py:world"
 
 
@@ -215,27 +206,24 @@ def _where(place: Place, key: str, presets: Collection[str], path: Path) -> str 
 
 
 def _read_scope(place: Place, base: Bundled) -> Bundled:
-    from rackproof.model.scope import Scope  # noqa: PLC0415
+    from rackproof.model.scope import Scope, limits  # noqa: PLC0415
 
     fields = {a.name.replace("_", "-"): a for a in attrs.fields(Scope)}
     found = place.record(fields, "a map of how much is explored")
     faults = found.pop("faults", None)
-    scope = {name: _size(item, fields[name].default) for name, item in found.items()}
+    scope = {name: _size(item, limits(fields[name])) for name, item in found.items()}
     if faults is not None:
         base = evolve(base, faults={**base.faults, **_read_faults(faults)})
     return evolve(base, scope={**base.scope, **scope})
 
 
-def _size(place: Place, default: object) -> object:
-    """A truth value or a number, as its field's default is."""
-    if isinstance(default, bool):
-        return place.flag()
-    name = place.key.rsplit(".", 1)[-1]
-    return place.whole(int(name != "retry-limit"), MOST.get(name, MOST_FAULTS))
+def _size(place: Place, limits: tuple[int, int] | None) -> object:
+    """A number within its limits, or a truth value where there are none."""
+    return place.flag() if limits is None else place.whole(*limits)
 
 
 def _read_faults(place: Place) -> dict[str, int]:
-    from rackproof.model.scope import fault_names  # noqa: PLC0415
+    from rackproof.model.scope import MOST_FAULTS, fault_names  # noqa: PLC0415
 
     found = place.record(fault_names(), "a map from faults to how many of each")
     budgets = {name: item.whole(0, MOST_FAULTS) for name, item in found.items()}

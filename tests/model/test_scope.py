@@ -17,7 +17,7 @@ from rackproof.model.world import World
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"requests": 0}, "requests is at least 1, not 0"),
+        ({"requests": -1}, "requests is at least 0, not -1"),
         ({"tokens": 0}, "tokens is at least 1, not 0"),
         ({"retry_limit": -1}, "retry-limit is at least 0, not -1"),
         ({"blocks_per_worker": 0}, "blocks-per-worker is at least 1, not 0"),

@@ -151,8 +151,8 @@ def test_a_fix_that_names_a_stack_starts_anew_from_it() -> None:
         ("scope: 3\n", "3: scope: expected a map of how much is explored, not 3"),
         ("scope: {request: 1}\n", "3: scope.request: there is no such key; did you mean requests?"),
         (
-            "scope: {requests: 0}\n",
-            "3: scope.requests: expected a whole number from 1 to 8, not 0",
+            "scope: {requests: -1}\n",
+            "3: scope.requests: expected a whole number from 0 to 8, not -1",
         ),
         ("scope: {requests: 1.0}\n", "3: scope.requests: expected a whole number"),
         ("scope: {requests: true}\n", "3: scope.requests: expected a whole number"),

@@ -1,0 +1,55 @@
+"""What a mechanism is: a field of the protocol with its text and its source."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import attrs
+from attrs import frozen
+
+from rackproof.model.kernel import ModelError
+
+DOCUMENT: Final = "mechanism"
+
+
+@frozen
+class Mechanism:
+    """What a mechanism is, for people.
+
+    concern: what it is about (the file it is in). field, name: in Python and in YAML.
+    """
+
+    concern: str
+    field: str
+    name: str
+    text: str
+    source: str
+    default: object
+    alternatives: tuple[Enum, ...] | None
+
+    def read(self, value: object) -> object:
+        """Turn a YAML value into the field's; ``ModelError`` names what is allowed."""
+        if self.alternatives is None:
+            if isinstance(value, bool):
+                return value
+            raise ModelError(f"{self.name} is true or false, not {value!r}")
+        for alternative in self.alternatives:
+            if alternative.value == value:
+                return alternative
+        allowed = ", ".join(str(alternative.value) for alternative in self.alternatives)
+        raise ModelError(f"{self.name} is one of {allowed}, not {value!r}")
+
+
+def mechanism(default: Any, text: str, source: str) -> Any:
+    """Declare a mechanism: the reference's choice, what it does, and where that is known from."""
+    return attrs.field(default=default, metadata={DOCUMENT: (text, source)}, kw_only=True)
+
+
+def described(concern: str, attribute: attrs.Attribute[Any]) -> Mechanism:
+    """What the field of a protocol says of itself."""
+    text, source = attribute.metadata[DOCUMENT]
+    default = attribute.default
+    alternatives = tuple(type(default)) if isinstance(default, Enum) else None
+    name = attribute.name.replace("_", "-")
+    return Mechanism(concern, attribute.name, name, text, source, default, alternatives)
