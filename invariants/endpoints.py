@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rackproof.invariants.premises import (
+    a_client_left_or_a_worker_failed,
     a_worker_was_dead,
     a_worker_was_marked,
     a_worker_was_unlisted,
+    discovery_was_away,
 )
 from rackproof.model.endpoint import DEAD, Process
 from rackproof.model.kernel import always, at_rest
@@ -38,10 +40,55 @@ def dead_endpoint_removed(world: World, worker: int) -> bool:
     worker=Workers,
     premise=a_worker_was_marked,
     why="A healthy GPU that is never chosen again is capacity lost without an alarm.",
-    catches=("dynamo#12138", "dynamo#5043"),
+    catches=("dynamo#12138", "dynamo#5043", "router#2165"),
 )
 def live_endpoint_selectable(world: World, worker: int) -> bool:
     """When nothing more can happen, the router may choose every live worker."""
     endpoint = world.endpoints[worker]
-    marked = endpoint.inhibited or endpoint.overloaded
+    unseen = endpoint.stale and not world.protocol.route_on_stale_metrics
+    marked = endpoint.inhibited or endpoint.overloaded or unseen
     return endpoint.process != Process.UP or (endpoint.listed and not marked)
+
+
+@always(
+    worker=Workers,
+    premise=discovery_was_away,
+    why="Discovery is there to tell who serves; that it is away is no reason to stop serving.",
+    catches=("dynamo#3493",),
+)
+def discovery_outage_survived(world: World, worker: int) -> bool:
+    """No worker stops itself because discovery is away."""
+    return not world.endpoints[worker].stopped_by_outage
+
+
+@always(
+    worker=Workers,
+    premise=a_worker_was_dead,
+    why="One dead worker takes healthy ones with it, and with them the requests they serve.",
+    catches=("sglang#12779", "sglang#13657"),
+)
+def no_cascade(world: World, worker: int) -> bool:
+    """No worker is killed because another one died."""
+    return not world.endpoints[worker].dragged_down
+
+
+@always(
+    worker=Workers,
+    premise=a_client_left_or_a_worker_failed,
+    why="A client that leaves, or asks for nonsense, takes a healthy worker away from all others.",
+    catches=("dynamo 1.6.1 on a CPU: one request took out three workers",),
+)
+def no_blame_for_clients(world: World, worker: int) -> bool:
+    """What a client did is not held against the worker that served it."""
+    return not world.endpoints[worker].blamed_for_client
+
+
+@always(
+    worker=Workers,
+    premise=a_worker_was_marked,
+    why="Each request sent to a worker that is still frozen costs its stream time-out and a retry.",
+    catches=("dynamo 1.6.1 on a CPU: a stopped worker gets requests again after 5 s",),
+)
+def no_untested_restore(world: World, worker: int) -> bool:
+    """No inhibited worker is chosen again while it does not answer."""
+    return not world.endpoints[worker].restored_untested

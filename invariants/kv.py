@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackproof.invariants.premises import (
     a_block_was_held,
+    a_prefill_was_held,
     a_target_was_allocated,
     a_transfer_was_posted,
 )
@@ -24,7 +25,8 @@ from rackproof.model.world import World
 )
 def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
     """A running request decodes from its own KV, whole."""
-    if world.streams[request].attempts[attempt].stage != Stage.RUNNING:
+    here = world.streams[request].attempts[attempt]
+    if here.stage != Stage.RUNNING or here.severed:
         return True
     if world.loads[request].attempts[attempt].target != block or not world.exists(block):
         return True
@@ -45,7 +47,9 @@ def no_overwrite_in_flight(
 ) -> bool:
     """A block is not handed to another request while a transfer from or to it is posted."""
     load = world.loads[request].attempts[attempt]
-    if not load.flying or load.source != source or load.target != target:
+    if not load.flying or load.source != source or load.target != target or load.torn:
+        return True
+    if world.streams[request].attempts[attempt].severed:
         return True
     if not world.exists(source) or not world.exists(target):
         return True
@@ -86,3 +90,15 @@ def no_kv_leak(world: World, block: int) -> bool:
 def no_double_free(world: World, request: int, attempt: int) -> bool:
     """The blocks of an attempt are released once."""
     return not world.loads[request].attempts[attempt].freed_twice
+
+
+@always(
+    request=Requests,
+    attempt=Attempts,
+    premise=a_prefill_was_held,
+    why="Under load every request queues; a deadline that runs meanwhile fails what works.",
+    catches=("TRT#13824",),
+)
+def no_spurious_timeout(world: World, request: int, attempt: int) -> bool:
+    """No transfer is timed out before it could begin."""
+    return not world.loads[request].attempts[attempt].mistimed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackproof.model.endpoint import DEAD
 from rackproof.model.kernel import sometimes
+from rackproof.model.kv import Hold
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
 from rackproof.model.world import World
@@ -81,3 +82,21 @@ def a_worker_was_marked(world: World, worker: int) -> bool:
     """The router had marked a worker as not to be chosen."""
     endpoint = world.endpoints[worker]
     return endpoint.inhibited or endpoint.overloaded
+
+
+@sometimes(request=Requests)
+def a_client_left_or_a_worker_failed(world: World, request: int) -> bool:
+    """A client left, or a worker failed a request."""
+    return world.requests[request].gone or world.retries[request].failed != frozenset()
+
+
+@sometimes(request=Requests, attempt=Attempts)
+def a_prefill_was_held(world: World, request: int, attempt: int) -> bool:
+    """A prefill worker held blocks for a reader."""
+    return world.loads[request].attempts[attempt].hold == Hold.HELD
+
+
+@sometimes()
+def discovery_was_away(world: World) -> bool:
+    """Discovery was away."""
+    return not world.discovery_up

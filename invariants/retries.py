@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from rackproof.invariants.premises import (
+    a_client_left_or_a_worker_failed,
+    a_prefill_was_held,
     a_request_is_over,
     a_request_was_dispatched,
     a_request_was_retried_or_failed,
 )
 from rackproof.model.kernel import always, at_rest
+from rackproof.model.kv import Hold
 from rackproof.model.request import TERMINAL, Phase
-from rackproof.model.sorts import Requests
+from rackproof.model.sorts import Attempts, Requests, Workers
 from rackproof.model.world import World
 
 
@@ -20,7 +23,7 @@ from rackproof.model.world import World
     catches=("dynamo lib/llm/src/migration.rs: one budget for connects and migrations",),
 )
 def bounded_retries(world: World, request: int) -> bool:
-    """A request is dispatched at most once more than its retry limit."""
+    """A request is dispatched no more often than the limits of all layers allow: their product."""
     return world.retries[request].dispatches <= world.most_dispatches
 
 
@@ -87,3 +90,43 @@ def bookings_exact(world: World, request: int) -> bool:
 def progress(world: World, request: int) -> bool:
     """When nothing more can happen, every request is done, failed or cancelled."""
     return world.requests[request].phase in TERMINAL
+
+
+@always(
+    request=Requests,
+    premise=a_request_was_retried_or_failed,
+    why="A pair of prefill and decode cannot be run twice: rooms collide, blocks are orphaned.",
+    catches=("sglang#34570", "sglang#34572"),
+)
+def replays_only_unsent(world: World, request: int) -> bool:
+    """A gateway sends again only what no worker has."""
+    return not world.retries[request].replayed_live
+
+
+@always(
+    request=Requests,
+    attempt=Attempts,
+    worker=Workers,
+    premise=a_prefill_was_held,
+    why="A prefill worker that looks busy until the stream ends is passed over while it is idle.",
+    catches=("router#2243",),
+)
+def prefill_bookings_released(world: World, request: int, attempt: int, worker: int) -> bool:
+    """No booking is held at a prefill worker whose prefill is done."""
+    load, retry = world.loads[request].attempts[attempt], world.retries[request]
+    done = (load.hold == Hold.HELD) | (load.hold == Hold.FREED)
+    if retry.current != attempt or load.prefill != worker or not done:
+        return True
+    return worker not in retry.booked
+
+
+@always(
+    request=Requests,
+    attempt=Attempts,
+    premise=a_client_left_or_a_worker_failed,
+    why="Tokens for a client that has left are GPU time taken from those who have not.",
+    catches=("dynamo#14368",),
+)
+def no_work_after_cancel(world: World, request: int, attempt: int) -> bool:
+    """A worker that has heard of a cancel generates no further token for it."""
+    return not world.streams[request].attempts[attempt].wasted

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from rackproof.model import endpoint, kv, request, retry, stream
+from rackproof.model import discovery, endpoint, kv, marks, request, retry, stream, transfer
 from rackproof.model.endpoint import Endpoint, Role
 from rackproof.model.kernel import Bundle, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
@@ -32,7 +32,7 @@ def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
 
 TRANSITIONS: Final = tuple(
     transition
-    for machine in (request, retry, stream, kv, endpoint)
+    for machine in (request, retry, stream, kv, transfer, endpoint, discovery, marks)
     for transition in _transitions(machine)
 )
 """Every transition of the world, machine by machine."""
@@ -82,14 +82,18 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
 
 def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequence[int]) -> World:
     each_request = range(scope.requests)
-    each_attempt = range(scope.retry_limit + 1)
+    each_attempt = range(scope.most_dispatches)
     shape = Request(guided=scope.guided, short=scope.short, withholds=scope.withholds)
     return World(
         protocol=protocol,
         tokens=scope.tokens,
         max_tokens=scope.max_tokens or scope.tokens,
-        most_dispatches=scope.retry_limit + 1,
+        a_round=scope.retry_limit + 1,
+        gateway_retries=scope.gateway_retries,
+        client_retries=scope.client_retries,
+        most_dispatches=scope.most_dispatches,
         handles=scope.handles,
+        sessions=scope.sessions,
         given=scope.budget,
         roles=tuple(Role(instance.role) for instance in placement.instances),
         trays=tuple(instance.tray for instance in placement.instances),
@@ -110,11 +114,14 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
     return {
         "most": max(scope.tokens, scope.max_tokens or 0) + 1,
         "handles": scope.handles,
-        "dispatches": scope.retry_limit + 2,
+        "dispatches": scope.most_dispatches + 1,
+        "round": scope.retry_limit + 2,
+        "gateway": scope.gateway_retries,
+        "client": scope.client_retries,
         "faults": max([1, *scope.faults.values()]),
         "tray": len(placement.trays),
         "request": scope.requests,
-        "attempt": scope.retry_limit + 1,
+        "attempt": scope.most_dispatches,
         "block": len(_homes(scope, placement)),
     }
 

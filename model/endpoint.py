@@ -1,18 +1,16 @@
-"""Endpoint health: what a worker is, and what discovery and the router believe it is.
-
-The truth changes by faults; belief follows by leases, watches, errors and load reports, each of
-which can be late, lost or wrong.
-"""
+"""The truth about a worker: its process, and what becomes of it."""
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rackproof.model.kernel import fault, frozen, step, timer, transition
+from rackproof.model.kernel import evolve, fault, frozen, step, timer, transition
 from rackproof.model.sorts import Trays, Workers
 
 if TYPE_CHECKING:
+    from rackproof.model.kv import Loads
+    from rackproof.model.stream import Stream
     from rackproof.model.world import World
 
 
@@ -51,8 +49,9 @@ class Endpoint:
     """A worker, in truth and in belief.
 
     listed: discovery has it. mirrored: the router's own copy has it. removal_missed: the watcher
-    never saw it leave. inhibited, overloaded: the router does not choose it. busy: it has more than
-    it can take.
+    never saw it leave. inhibited, overloaded, stale: what the router holds against it (an error, a
+    full queue, no load report). busy: it has more than it can take. skewed: its clock is behind.
+    The other truths are what went wrong, once and for all.
     """
 
     process: Process = Process.UP
@@ -62,6 +61,12 @@ class Endpoint:
     inhibited: bool = False
     busy: bool = False
     overloaded: bool = False
+    stale: bool = False
+    skewed: bool = False
+    stopped_by_outage: bool = False
+    dragged_down: bool = False
+    blamed_for_client: bool = False
+    restored_untested: bool = False
 
     @property
     def answers(self) -> bool:
@@ -75,6 +80,50 @@ def crash(world: World, worker: int) -> World | None:
     if world.endpoints[worker].process in DEAD or not world.budget.crash:
         return None
     return world.spend("crash").with_endpoint(worker, process=Process.DOWN)
+
+
+@transition(fault, worker=Workers)
+def restart(world: World, worker: int) -> World | None:
+    """{worker} starts again under its old id: its memory is empty, it knows of no request."""
+    endpoint = world.endpoints[worker]
+    if not world.budget.restart or endpoint.process not in DEAD:
+        return None
+    for block, home in enumerate(world.homes):
+        if home == worker:
+            world = world.with_block(block, owner=None, content=None)
+    fresh = Endpoint(
+        stopped_by_outage=endpoint.stopped_by_outage,
+        dragged_down=endpoint.dragged_down,
+        blamed_for_client=endpoint.blamed_for_client,
+        restored_untested=endpoint.restored_untested,
+    )
+    world = world.spend("restart").with_whole_endpoint(worker, fresh)
+    return evolve(
+        world,
+        streams=tuple(_severed(stream, worker) for stream in world.streams),
+        loads=tuple(_orphaned(loads, worker) for loads in world.loads),
+    )
+
+
+def _severed(stream: Stream, worker: int) -> Stream:
+    """A stream whose attempts at a worker are unknown to its new process."""
+    attempts = tuple(
+        evolve(here, severed=here.severed | (here.worker == worker)) for here in stream.attempts
+    )
+    return evolve(stream, attempts=attempts)
+
+
+def _orphaned(loads: Loads, worker: int) -> Loads:
+    """Loads of which the source is gone with the old process of a prefill worker."""
+    attempts = tuple(
+        evolve(
+            load,
+            stale=load.stale | (load.prefill == worker),
+            torn=load.torn | ((load.prefill == worker) & (load.flying > 0)),
+        )
+        for load in loads.attempts
+    )
+    return evolve(loads, attempts=attempts)
 
 
 @transition(fault, worker=Workers)
@@ -121,75 +170,31 @@ def grace_ends(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, process=Process.STOPPED)
 
 
-@transition(timer, worker=Workers)
-def lease_expires(world: World, worker: int) -> World | None:
-    """The discovery lease of {worker} expires: it is no longer listed."""
-    endpoint = world.endpoints[worker]
-    if not endpoint.listed or endpoint.process in ANSWERS:
-        return None
-    return world.with_endpoint(worker, listed=False)
-
-
-@transition(fault, worker=Workers)
-def churn(world: World, worker: int) -> World | None:
-    """{worker} leaves discovery amid other changes, which a comparison of snapshots misses."""
-    endpoint = world.endpoints[worker]
-    if not world.budget.churn:
-        return None
-    if not endpoint.listed or endpoint.process in ANSWERS:
-        return None
-    missed = not world.protocol.raw_removal_events
-    return world.spend("churn").with_endpoint(worker, listed=False, removal_missed=missed)
-
-
 @transition(step, worker=Workers)
 def self_fence(world: World, worker: int) -> World | None:
     """{worker} finds that its discovery lease is gone, and stops itself."""
     endpoint = world.endpoints[worker]
     if endpoint.process != Process.UP or endpoint.listed:
         return None
-    return world.with_endpoint(worker, process=Process.STOPPED)
+    outage = endpoint.stopped_by_outage | (not world.discovery_up)
+    return world.with_endpoint(worker, process=Process.STOPPED, stopped_by_outage=outage)
 
 
-@transition(step, worker=Workers)
-def mirror_catches_up(world: World, worker: int) -> World | None:
-    """The router's copy of discovery hears that {worker} left."""
-    endpoint = world.endpoints[worker]
-    if world.protocol.select_from_discovery or endpoint.listed or not endpoint.mirrored:
+@transition(step, worker=Workers, peer=Workers)
+def fail_health_check(world: World, worker: int, peer: int) -> World | None:
+    """The health check of {worker} fails because {peer} is dead, and {worker} is killed."""
+    if world.protocol.own_health or world.roles[worker] != Role.DECODE:
         return None
-    return world.with_endpoint(worker, mirrored=False)
-
-
-@transition(timer, worker=Workers)
-def restore(world: World, worker: int) -> World | None:
-    """{worker} has been inhibited long enough: the router chooses it again."""
-    if not world.endpoints[worker].inhibited or not world.protocol.restore_inhibited:
+    if world.roles[peer] != Role.PREFILL or world.endpoints[peer].process not in DEAD:
         return None
-    return world.with_endpoint(worker, inhibited=False)
+    if world.endpoints[worker].process != Process.UP:
+        return None
+    return world.with_endpoint(worker, process=Process.DOWN, dragged_down=True)
 
 
 @transition(fault, worker=Workers)
-def overload(world: World, worker: int) -> World | None:
-    """{worker} has more than it can take: it reports that, and the router marks it overloaded."""
-    endpoint = world.endpoints[worker]
-    if endpoint.process != Process.UP or endpoint.busy or not world.budget.overload:
+def clock_skew(world: World, worker: int) -> World | None:
+    """The clock of {worker} falls behind."""
+    if not world.budget.clock_skew or world.endpoints[worker].skewed:
         return None
-    return world.spend("overload").with_endpoint(worker, busy=True, overloaded=True)
-
-
-@transition(step, worker=Workers)
-def load_drops(world: World, worker: int) -> World | None:
-    """{worker} has worked off its load."""
-    endpoint = world.endpoints[worker]
-    if not endpoint.busy or endpoint.process != Process.UP:
-        return None
-    return world.with_endpoint(worker, busy=False)
-
-
-@transition(step, worker=Workers)
-def clear_mark(world: World, worker: int) -> World | None:
-    """The router takes the overload mark off {worker}."""
-    endpoint = world.endpoints[worker]
-    if endpoint.busy or not endpoint.overloaded or not world.protocol.clear_overload:
-        return None
-    return world.with_endpoint(worker, overloaded=False)
+    return world.spend("clock_skew").with_endpoint(worker, skewed=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rackproof.model.kernel import client, frozen, transition
+from rackproof.model.kernel import client, evolve, frozen, transition
+from rackproof.model.logic import some
 from rackproof.model.sorts import Requests
 
 if TYPE_CHECKING:
@@ -52,9 +53,37 @@ def leave(world: World, request: int) -> World | None:
     here = world.requests[request]
     if here.gone or not world.budget.leave or here.phase in TERMINAL:
         return None
-    world = world.spend("leave").with_request(request, gone=True)
+    world = _blamed(world.spend("leave").with_request(request, gone=True), request)
     if here.phase == Phase.PREFILLING:
         return world
     if here.phase == Phase.READY and world.protocol.collect_after_cancel:
         return world
     return world.end(request, Phase.CANCELLED)
+
+
+def _blamed(world: World, request: int) -> World:
+    """Where the router takes a client that leaves for a fault of its worker, the worker is out."""
+    if world.protocol.blame_only_faults or world.requests[request].phase != Phase.DECODING:
+        return world
+    serving = [
+        _serves(world, request, worker) & endpoint.answers & (not endpoint.inhibited)
+        for worker, endpoint in enumerate(world.endpoints)
+    ]
+    endpoints = tuple(
+        evolve(
+            endpoint,
+            inhibited=endpoint.inhibited | blamed,
+            blamed_for_client=endpoint.blamed_for_client | blamed,
+        )
+        for endpoint, blamed in zip(world.endpoints, serving, strict=True)
+    )
+    return evolve(world, endpoints=endpoints)
+
+
+def _serves(world: World, request: int, worker: int) -> bool:
+    """Whether a worker has the present attempt of a request."""
+    current = world.retries[request].current
+    return some(
+        (current == attempt) & (here.worker == worker)
+        for attempt, here in enumerate(world.streams[request].attempts)
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from rackproof.model.endpoint import ANSWERS, CLOSED, Process, Role
 from rackproof.model.kernel import (
     bounded,
+    client,
+    evolve,
     fault,
     frozen,
     identifier,
@@ -18,7 +20,7 @@ from rackproof.model.kernel import (
 )
 from rackproof.model.kv import Hold
 from rackproof.model.logic import lacks, some
-from rackproof.model.protocol import ZeroBudget
+from rackproof.model.protocol import Dispatch, Replay, ZeroBudget
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Attempts, Requests, Workers
 from rackproof.model.stream import Finish, Link, Stage
@@ -36,37 +38,65 @@ class Error(Enum):
     SHUTDOWN = "engine shutdown"
     REMOVED = "worker removed"
     LOAD = "KV load failed"
+    PREFILL = "prefill failed"
+    FULL = "worker full"
+    REFUSED = "request refused"
 
 
 @frozen
 class Retry:
     """The retry state of a request.
 
-    current: its present attempt. dispatches: how many there were, one request id for all. failed:
-    workers that failed it. booked: workers that a booking under its id is held at.
+    current: its present attempt. dispatches: how many there were, one request id for all; in_round:
+    how many of them count since a gateway or the client began again, which they did gateway and
+    client times. accepted: a worker accepted one of these. afresh: the gateway began again, and
+    knows nothing of what was delivered. failed: workers that failed it. booked: workers that a
+    booking under its id is held at. The other truths are what went wrong, once and for all.
     """
 
     current: int | None = identifier(Attempts)
     dispatches: int = bounded(0, "dispatches")
+    in_round: int = bounded(0, "round")
+    gateway: int = bounded(0, "gateway")
+    client: int = bounded(0, "client")
+    accepted: bool = False
+    afresh: bool = False
     failed: frozenset[int] = members(Workers)
     booked: frozenset[int] = members(Workers)
     release_lost: bool = False
     to_removed: bool = False
     back_to_failed: bool = False
     refused: bool = False
+    replayed_live: bool = False
 
 
-def chosen(world: World, request: int, worker: int, role: Role) -> bool:
-    """Whether the router may choose a worker for a request."""
+def selectable(world: World, request: int, worker: int, role: Role) -> bool:
+    """Whether nothing that the router knows speaks against a worker for a request."""
     if world.roles[worker] != role:
         return False
-    endpoint, excludes = world.endpoints[worker], world.protocol.exclude_failed_workers
+    endpoint, protocol = world.endpoints[worker], world.protocol
     return (
         world.believed(worker)
         & (endpoint.inhibited == False)
         & (endpoint.overloaded == False)
-        & (lacks(world.retries[request].failed, worker) | (not excludes))
+        & ((endpoint.stale == False) | protocol.route_on_stale_metrics)
+        & (lacks(world.retries[request].failed, worker) | (not protocol.exclude_failed_workers))
     )
+
+
+def chosen(world: World, request: int, worker: int, role: Role) -> bool:
+    """Whether the router may choose a worker for a request: of a session, the one it is bound to,
+    and another where that one cannot be chosen.
+    """
+    free = selectable(world, request, worker, role)
+    if not world.sessions or role == Role.PREFILL:
+        return free
+    bound = some(
+        (world.session == other) & selectable(world, request, other, role)
+        for other in range(len(world.roles))
+    )
+    unbound = (world.session == None) | (world.protocol.rebind_sessions & (bound == False))
+    return free & ((world.session == worker) | unbound)
 
 
 def somebody(world: World, request: int, role: Role) -> bool:
@@ -74,30 +104,77 @@ def somebody(world: World, request: int, role: Role) -> bool:
     return some(chosen(world, request, w, role) for w in range(len(world.endpoints)))
 
 
+def first_choice(world: World, request: int) -> bool:
+    """Whether there is a worker to send a request to, before its prefill."""
+    return somebody(world, request, Role.AGGREGATED) | somebody(world, request, Role.PREFILL)
+
+
+def overlooked(world: World, request: int, role: Role) -> bool:
+    """Whether a worker is up, listed and unmarked, and did not fail the request."""
+    failed = world.retries[request].failed
+    return some(
+        (endpoint.process == Process.UP)
+        & endpoint.listed
+        & (endpoint.inhibited == False)
+        & (endpoint.overloaded == False)
+        & lacks(failed, worker)
+        for worker, endpoint in enumerate(world.endpoints)
+        if world.roles[worker] == role
+    )
+
+
 @transition(step, request=Requests, worker=Workers)
 def dispatch(world: World, request: int, worker: int) -> World | None:
     """The router sends {request} to {worker}; where nobody listens, the dispatch fails at once."""
     if world.requests[request].phase != Phase.QUEUED:
         return None
-    endpoint, retry = world.endpoints[worker], world.retries[request]
     role = world.roles[worker]
     if role == Role.DECODE or not chosen(world, request, worker, role):
         return None
+    return _send(world, request, worker)
+
+
+@transition(step, request=Requests, worker=Workers)
+def dispatch_without_prefill(world: World, request: int, worker: int) -> World | None:
+    """No prefill worker can be chosen: the router sends {request} to {worker} as it is."""
+    if world.requests[request].phase != Phase.QUEUED or not world.protocol.local_prefill:
+        return None
+    if not chosen(world, request, worker, Role.DECODE) or first_choice(world, request):
+        return None
+    return _send(world, request, worker)
+
+
+def _send(world: World, request: int, worker: int) -> World:
+    """Dispatch a request for the first time, or again."""
+    endpoint, retry = world.endpoints[worker], world.retries[request]
     if retry.booked:
         return world.with_retry(request, refused=True).end(request, Phase.FAILED)
     following, dead = used(world, request), endpoint.process in CLOSED
     counted = world.protocol.count_failed_connects or not dead
-    world = world.with_retry(
+    world = _noted(world, request, worker).with_retry(
         request,
         current=following if counted else retry.current,
+        in_round=retry.in_round + int(counted),
         dispatches=min(retry.dispatches + 1, world.most_dispatches + 1),
         booked=frozenset({worker}),
-        to_removed=retry.to_removed | (endpoint.listed == False),
-        back_to_failed=retry.back_to_failed | returns(world, request, worker),
     )
     if dead:
         return recover(world, request, worker, Error.CONNECT)
-    return _begin(world, request, following, worker, role)
+    if endpoint.busy:
+        return recover(world, request, worker, Error.FULL)
+    return _begin(world, request, following, worker)
+
+
+def _noted(world: World, request: int, worker: int) -> World:
+    """Write down what is wrong with the choice of a worker; bind the session to it."""
+    retry = world.retries[request]
+    if world.sessions and world.roles[worker] != Role.PREFILL:
+        world = evolve(world, session=worker)
+    return world.with_retry(
+        request,
+        to_removed=retry.to_removed | (world.endpoints[worker].listed == False),
+        back_to_failed=retry.back_to_failed | returns(world, request, worker),
+    )
 
 
 def returns(world: World, request: int, worker: int) -> bool:
@@ -117,11 +194,13 @@ def used(world: World, request: int) -> int:
     return 0 if current == None else current + 1
 
 
-def _begin(world: World, request: int, attempt: int, worker: int, role: Role) -> World:
-    stream, protocol = world.streams[request], world.protocol
-    restarts = world.requests[request].guided or not protocol.replay_delivered
+def _begin(world: World, request: int, attempt: int, worker: int) -> World:
+    stream, protocol, role = world.streams[request], world.protocol, world.roles[worker]
+    retry = world.retries[request]
+    restarts = world.requests[request].guided or not protocol.replay_delivered or retry.afresh
     start = 0 if restarts else stream.delivered
     world = world.with_attempt(request, attempt, start=start, sent=start, received=start)
+    world = world.with_retry(request, accepted=True)
     if role == Role.PREFILL:
         world = world.with_load(request, attempt, prefill=worker, hold=Hold.ASKED)
         return world.with_request(request, phase=Phase.PREFILLING)
@@ -131,20 +210,20 @@ def _begin(world: World, request: int, attempt: int, worker: int, role: Role) ->
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """The router sends {request}, whose prefill is done, to {worker}, if somebody listens there."""
+    """The router sends {request} on to {worker}, if somebody listens there."""
     retry, endpoint = world.retries[request], world.endpoints[worker]
-    if world.requests[request].phase != Phase.READY or retry.current != attempt:
+    phase, concurrent = world.requests[request].phase, Dispatch.CONCURRENT
+    early = phase == Phase.PREFILLING and world.protocol.dispatch == concurrent
+    if not (phase == Phase.READY or early) or retry.current != attempt:
         return None
     if not chosen(world, request, worker, Role.DECODE):
         return None
-    world = world.with_retry(
-        request,
-        booked=frozenset({worker}),
-        to_removed=retry.to_removed | (endpoint.listed == False),
-        back_to_failed=retry.back_to_failed | returns(world, request, worker),
-    )
+    world = _noted(world, request, worker)
+    world = world.with_retry(request, booked=retry.booked | {worker})
     if endpoint.process in CLOSED:
-        return recover(world, request, worker, Error.CONNECT)
+        return lose(world, request, attempt, worker, Error.CONNECT)
+    if endpoint.busy:
+        return lose(world, request, attempt, worker, Error.FULL)
     world = world.with_attempt(request, attempt, worker=worker, stage=Stage.ACCEPTED)
     if world.requests[request].gone:
         return world.end(request, Phase.CANCELLED)
@@ -154,18 +233,24 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
 @transition(step, request=Requests)
 def nobody_left(world: World, request: int) -> World | None:
     """No worker can be chosen for {request}: it ends."""
-    phase = world.requests[request].phase
-    if phase not in (Phase.QUEUED, Phase.READY):
+    here, protocol = world.requests[request], world.protocol
+    if here.phase not in (Phase.QUEUED, Phase.READY):
         return None
-    if phase == Phase.READY:
-        missing = not somebody(world, request, Role.DECODE)
+    if here.phase == Phase.READY:
+        there = somebody(world, request, Role.DECODE)
+        blind = overlooked(world, request, Role.DECODE)
     else:
-        missing = not (
-            somebody(world, request, Role.AGGREGATED) | somebody(world, request, Role.PREFILL)
+        there = first_choice(world, request) | (
+            protocol.local_prefill & somebody(world, request, Role.DECODE)
         )
-    if not missing:
+        blind = overlooked(world, request, Role.AGGREGATED) | overlooked(
+            world, request, Role.PREFILL
+        )
+    if there:
         return None
-    return world.end(request, Phase.CANCELLED if world.requests[request].gone else Phase.FAILED)
+    if here.gone:
+        return world.end(request, Phase.CANCELLED)
+    return give_up(world.with_request(request, needless=here.needless | blind), request, False)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
@@ -175,7 +260,7 @@ def start_stream(world: World, request: int, attempt: int, worker: int) -> World
     if here.stage != Stage.ACCEPTED or here.worker != worker:
         return None
     endpoint = world.endpoints[worker]
-    if world.roles[worker] != Role.AGGREGATED or endpoint.process not in ANSWERS:
+    if world.roles[worker] != Role.AGGREGATED or endpoint.process not in ANSWERS or here.severed:
         return None
     if world.refuses(request, attempt):
         return None
@@ -188,11 +273,25 @@ def refuse(world: World, request: int, attempt: int, worker: int) -> World | Non
     if not world.refuses(request, attempt) or not present(world, request, attempt):
         return None
     here, load = world.streams[request].attempts[attempt], world.loads[request].attempts[attempt]
-    at_decode = here.stage == Stage.ACCEPTED and here.worker == worker
-    at_prefill = load.hold == Hold.ASKED and load.prefill == worker
+    at_decode = here.stage == Stage.ACCEPTED and here.worker == worker and not here.severed
+    at_prefill = load.hold == Hold.ASKED and load.prefill == worker and not load.stale
     if not (at_decode or at_prefill) or world.endpoints[worker].process not in ANSWERS:
         return None
-    return recover(world, request, worker, Error.CONNECT)
+    return lose(world, request, attempt, worker, Error.REFUSED)
+
+
+@transition(fault, request=Requests, attempt=Attempts, worker=Workers)
+def prefill_error(world: World, request: int, attempt: int, worker: int) -> World | None:
+    """{worker} answers the prefill of {request} with an error."""
+    load = world.loads[request].attempts[attempt]
+    if not world.budget.prefill_error or not present(world, request, attempt):
+        return None
+    if load.hold != Hold.ASKED or load.prefill != worker or load.stale:
+        return None
+    if world.endpoints[worker].process not in ANSWERS:
+        return None
+    world = world.spend("prefill_error").with_load(request, attempt, hold=Hold.NONE)
+    return lose(world, request, attempt, worker, Error.PREFILL)
 
 
 def present(world: World, request: int, attempt: int) -> bool:
@@ -233,11 +332,11 @@ def notice(world: World, request: int, attempt: int, worker: int) -> World | Non
     ):
         # It says so at the end of the stream, behind all it sent before.
         told = here.received == here.sent and here.finish != Finish.SENT
-        return recover(world, request, worker, Error.SHUTDOWN) if told else None
+        return lose(world, request, attempt, worker, Error.SHUTDOWN) if told else None
     if not streams_from(world, request, attempt, worker):
         return None
-    if process == Process.DOWN or here.link == Link.BROKEN:
-        return recover(world, request, worker, Error.DISCONNECT)
+    if process == Process.DOWN or here.link == Link.BROKEN or here.severed:
+        return lose(world, request, attempt, worker, Error.DISCONNECT)
     return None
 
 
@@ -253,20 +352,28 @@ def stream_timeout(world: World, request: int, attempt: int, worker: int) -> Wor
         return None
     if world.endpoints[worker].process not in (Process.HUNG, Process.LOST):
         return None
-    return recover(world, request, worker, Error.TIMEOUT)
+    return lose(world, request, attempt, worker, Error.TIMEOUT)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def cancel_pending(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} is no longer listed, and has not answered {request}: the frontend gives it up."""
-    endpoint = world.endpoints[worker]
-    if not world.protocol.cancel_on_removal or endpoint.listed or endpoint.removal_missed:
+    endpoint, protocol = world.endpoints[worker], world.protocol
+    if not protocol.cancel_on_removal or not present(world, request, attempt):
         return None
-    if not present(world, request, attempt):
+    removed = not endpoint.listed and not endpoint.removal_missed
+    replaced = protocol.epoch_on_restart and forgotten(world, request, attempt, worker)
+    if not removed and not replaced:
         return None
     if not waits_unanswered(world, request, attempt, worker):
         return None
-    return recover(world, request, worker, Error.REMOVED)
+    return lose(world, request, attempt, worker, Error.REMOVED)
+
+
+def forgotten(world: World, request: int, attempt: int, worker: int) -> bool:
+    """Whether a worker has started again since it accepted an attempt."""
+    here, load = world.streams[request].attempts[attempt], world.loads[request].attempts[attempt]
+    return (here.severed & (here.worker == worker)) | (load.stale & (load.prefill == worker))
 
 
 def migratable(world: World, request: int, error: Error) -> bool:
@@ -274,20 +381,45 @@ def migratable(world: World, request: int, error: Error) -> bool:
     protocol = world.protocol
     if world.requests[request].guided and not protocol.migrate_guided_requests:
         return False
-    if error == Error.TIMEOUT:
-        return protocol.migrate_on_timeout
-    if error == Error.SHUTDOWN:
-        return protocol.migrate_on_shutdown
-    return protocol.migrate_on_disconnect
+    match error:
+        case Error.TIMEOUT:
+            return protocol.migrate_on_timeout
+        case Error.SHUTDOWN:
+            return protocol.migrate_on_shutdown
+        case Error.FULL:
+            return protocol.retry_when_full
+        case Error.REFUSED if protocol.blame_only_faults:
+            return False
+        case _:
+            return protocol.migrate_on_disconnect
+
+
+def blamed(world: World, worker: int, error: Error) -> World:
+    """Hold an error against the worker that it came from."""
+    if error == Error.FULL:
+        return world.with_endpoint(worker, overloaded=True)
+    endpoint, protocol = world.endpoints[worker], world.protocol
+    refused = error == Error.REFUSED
+    if not protocol.inhibit_on_error or (refused and protocol.blame_only_faults):
+        return world
+    wrongly = endpoint.blamed_for_client | refused
+    return world.with_endpoint(worker, inhibited=True, blamed_for_client=wrongly)
+
+
+def lose(world: World, request: int, attempt: int, worker: int, error: Error) -> World:
+    """One half of an attempt ended in an error: tell the other half, if it is told."""
+    if not world.protocol.abort_sibling:
+        pair = world.loads[request].attempts[attempt].prefill != None
+        began = world.streams[request].attempts[attempt].worker != None
+        if pair and began:
+            world = world.with_load(request, attempt, orphaned=True)
+    return recover(world, request, worker, error)
 
 
 def recover(world: World, request: int, worker: int, error: Error) -> World:
     """An attempt ended in an error: blame, release, and retry or fail."""
-    protocol = world.protocol
-    if protocol.inhibit_on_error:
-        world = world.with_endpoint(worker, inhibited=True)
-    retry = world.retries[request]
-    world = world.with_retry(request, failed=retry.failed | {worker})
+    protocol, retry = world.protocol, world.retries[request]
+    world = blamed(world, worker, error).with_retry(request, failed=retry.failed | {worker})
     if protocol.release_booking_first:
         world = world.with_retry(request, booked=frozenset())
     stream = world.streams[request]
@@ -296,22 +428,95 @@ def recover(world: World, request: int, worker: int, error: Error) -> World:
     if stream.delivered >= world.max_tokens and protocol.zero_budget == ZeroBudget.FINISH:
         return world.with_stream(request, finished=True, withheld=False).end(request, Phase.DONE)
     if not migratable(world, request, error):
-        return fail(world, request, needless=not world.requests[request].guided)
-    if used(world, request) == world.most_dispatches:
-        return fail(world, request, needless=False)
+        return give_up(world, request, not world.requests[request].guided)
+    if retry.in_round >= world.a_round:
+        return give_up(world, request, needless=False)
+    return again(world, request)
+
+
+def again(world: World, request: int) -> World:
+    """Queue a request for another attempt."""
+    stream, protocol = world.streams[request], world.protocol
     lost = stream.lost | (stream.withheld & (not protocol.carry_withheld_text))
     if not protocol.carry_withheld_text:
         world = world.with_stream(request, withheld=False, lost=lost)
     return world.with_request(request, phase=Phase.QUEUED)
 
 
-def fail(world: World, request: int, needless: bool) -> World:
-    """End a request in failure; note whether a worker could still have been tried."""
+def give_up(world: World, request: int, needless: bool) -> World:
+    """The router gives a request up; a gateway in front of it may begin again."""
+    retry = world.retries[request]
+    if retry.gateway < world.gateway_retries and _replays(world, request):
+        return _replay(world, request)
     world = world.end(request, Phase.FAILED)
-    if not needless or used(world, request) == world.most_dispatches:
+    if not needless or retry.in_round >= world.a_round:
         return world
-    could = somebody(world, request, Role.AGGREGATED) | somebody(world, request, Role.PREFILL)
-    return world.with_request(request, needless=could)
+    could = first_choice(world, request)
+    return world.with_request(request, needless=world.requests[request].needless | could)
+
+
+def _replays(world: World, request: int) -> bool:
+    """Whether the gateway sends again what the router gave up."""
+    match world.protocol.gateway_replay:
+        case Replay.UNDISPATCHED:
+            return not world.retries[request].accepted
+        case Replay.UNANSWERED:
+            return world.streams[request].delivered == 0
+        case Replay.ANY:
+            return True
+        case _:
+            return False
+
+
+def _replay(world: World, request: int) -> World:
+    """The gateway begins again, with a booking and a budget of its own."""
+    retry = world.retries[request]
+    world = world.with_retry(
+        request,
+        gateway=retry.gateway + 1,
+        in_round=0,
+        accepted=False,
+        afresh=True,
+        failed=frozenset(),
+        booked=frozenset(),
+        replayed_live=retry.replayed_live | _is_somewhere(world, request),
+    )
+    return again(world, request)
+
+
+def _is_somewhere(world: World, request: int) -> bool:
+    """Whether a live worker has an attempt of a request, and has not ended it."""
+    return some(
+        (here.worker == worker)
+        & (
+            (here.stage == Stage.ACCEPTED)
+            | (here.stage == Stage.LOADING)
+            | (here.stage == Stage.RUNNING)
+        )
+        & (here.severed == False)
+        & (endpoint.answers | (endpoint.process == Process.HUNG))
+        for here in world.streams[request].attempts
+        for worker, endpoint in enumerate(world.endpoints)
+    )
+
+
+@transition(client, request=Requests)
+def ask_again(world: World, request: int) -> World | None:
+    """The client of {request}, which failed, asks again from the start."""
+    retry, here = world.retries[request], world.requests[request]
+    if here.phase != Phase.FAILED or here.gone or retry.client >= world.client_retries:
+        return None
+    world = world.with_stream(request, delivered=0, finished=False, withheld=False)
+    world = world.with_retry(
+        request,
+        client=retry.client + 1,
+        gateway=0,
+        in_round=0,
+        accepted=False,
+        failed=frozenset(),
+        booked=frozenset(),
+    )
+    return world.with_request(request, phase=Phase.QUEUED)
 
 
 @transition(step, request=Requests)

@@ -37,20 +37,26 @@ class Scope:
     requests: how many, all of one shape; 0 where only an index or a store is looked at. tokens: how
     many each output has. max_tokens: how many each request may have (by default the same; more
     means that the engine stops by itself). retry_limit: retries of a request after its first
-    dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
-    handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
-    request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
+    dispatch. gateway_retries, client_retries: how often a gateway in front, and the client itself,
+    begin again after that. blocks_per_worker: requests whose KV fits on a disaggregated worker at a
+    time. handles: how many pieces a transfer is split over. guided, short, withholds: the shape of
+    every request (see ``Request``). sessions: all requests are of one session, which is bound to
+    the worker it was first sent to. faults: how often each fault may happen, by its kebab-case
+    name.
     """
 
     requests: int = _size(1, 0, 8)
     tokens: int = _size(2, 1, 64)
     max_tokens: int | None = _size(None, 1, 64)
     retry_limit: int = _size(1, 0, 16)
+    gateway_retries: int = _size(0, 0, 4)
+    client_retries: int = _size(0, 0, 4)
     blocks_per_worker: int = _size(1, 1, 16)
     handles: int = _size(1, 1, 8)
     guided: bool = False
     short: bool = False
     withholds: bool = False
+    sessions: bool = False
     faults: Mapping[str, int] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -72,6 +78,12 @@ class Scope:
         if bounds and value is not None and value < bounds[0]:
             kebab = attribute.name.replace("_", "-")
             raise ModelError(f"{kebab} is at least {bounds[0]}, not {value}")
+
+    @property
+    def most_dispatches(self) -> int:
+        """What the retries of all layers come to: their product."""
+        rounds = (self.gateway_retries + 1) * (self.client_retries + 1)
+        return rounds * (self.retry_limit + 1)
 
     @property
     def budget(self) -> Budget:

@@ -53,7 +53,8 @@ class Attempt:
     """One dispatch: its serving worker, and its frames.
 
     start: the first position it emits. late: a token of a step that was in flight when the request
-    was preempted is still to come.
+    was preempted is still to come. severed: its worker has started again since, and knows nothing
+    of it. told: its worker has heard that nobody wants it. wasted: it got a token all the same.
     """
 
     worker: int | None = identifier(Workers)
@@ -64,6 +65,9 @@ class Attempt:
     finish: Finish = Finish.NONE
     link: Link = Link.OPEN
     late: bool = False
+    severed: bool = False
+    told: bool = False
+    wasted: bool = False
 
 
 @frozen
@@ -103,6 +107,7 @@ def serves(world: World, request: int, attempt: int, worker: int) -> bool:
     return (
         here.stage == Stage.RUNNING
         and here.worker == worker
+        and not here.severed
         and world.endpoints[worker].process in ANSWERS
     )
 
@@ -115,7 +120,7 @@ def emit(world: World, request: int, attempt: int, worker: int) -> World | None:
     here = world.streams[request].attempts[attempt]
     if here.finish != Finish.NONE or here.sent >= limit(world, request, here):
         return None
-    return world.with_attempt(request, attempt, sent=here.sent + 1)
+    return world.with_attempt(request, attempt, sent=here.sent + 1, wasted=here.wasted | here.told)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)

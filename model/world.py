@@ -6,7 +6,7 @@ from typing import Any
 
 from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
-from rackproof.model.kernel import each, evolve, fixed, frozen, put
+from rackproof.model.kernel import each, evolve, fixed, frozen, identifier, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
@@ -20,16 +20,25 @@ from rackproof.model.stream import Stage, Stream
 class World:
     """One state.
 
-    tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
-    retry limit and one; handles: how many a transfer is split over; given: the faults at the
-    start. roles and trays: of each worker; homes: the worker that each block is on.
+    tokens: how many an output has; max_tokens: how many a request may have; a_round: the retry
+    limit and one; gateway_retries, client_retries: rounds that are begun again by whoever stands in
+    front; most_dispatches: all of that together; handles: how many a transfer is split over;
+    sessions: whether all requests are of one session, which is bound to a worker; given: the faults
+    at the start. roles and trays: of each worker; homes: the worker that each block is on.
+
+    discovery_up: discovery itself answers. draining: the frontend was told to stop. session: the
+    worker that the session is bound to.
     """
 
     protocol: Protocol = fixed()
     tokens: int = fixed()
     max_tokens: int = fixed()
+    a_round: int = fixed()
+    gateway_retries: int = fixed()
+    client_retries: int = fixed()
     most_dispatches: int = fixed()
     handles: int = fixed()
+    sessions: bool = fixed()
     given: Budget = fixed()
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
@@ -40,6 +49,9 @@ class World:
     retries: tuple[Retry, ...] = each(Requests)
     endpoints: tuple[Endpoint, ...] = each(Workers)
     blocks: tuple[Block, ...] = each(Blocks)
+    discovery_up: bool = True
+    draining: bool = False
+    session: int | None = identifier(Workers)
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:
@@ -80,6 +92,10 @@ class World:
         changed = evolve(self.endpoints[worker], **changes)
         return evolve(self, endpoints=put(self.endpoints, worker, changed))
 
+    def with_whole_endpoint(self, worker: int, endpoint: Endpoint) -> World:
+        """The world with another state of a worker."""
+        return evolve(self, endpoints=put(self.endpoints, worker, endpoint))
+
     def with_block(self, block: int, **changes: Any) -> World:
         """The world with a block changed."""
         changed = evolve(self.blocks[block], **changes)
@@ -110,6 +126,8 @@ class World:
 
     def believed(self, worker: int) -> bool:
         """Whether the router takes a worker to be there."""
+        if self.draining and not self.protocol.watch_outlives_requests:
+            return False
         endpoint = self.endpoints[worker]
         return endpoint.listed if self.protocol.select_from_discovery else endpoint.mirrored
 
@@ -127,7 +145,17 @@ class World:
         if load.hold != Hold.HELD:
             return self
         world = self.with_load(request, attempt, hold=Hold.FREED)
+        if load.stale and self.protocol.epoch_on_restart:
+            return world
         return world._free(request, load.source, self._serving(Role.PREFILL))
+
+    def acknowledge(self, request: int, attempt: int) -> World:
+        """The world in which the reader told the prefill worker that it needs an attempt no more,
+        if that got through.
+        """
+        if self.loads[request].attempts[attempt].ack_lost:
+            return self
+        return self.release_hold(request, attempt)
 
     def _serving(self, role: Role) -> list[int]:
         return [worker for worker, its in enumerate(self.roles) if its == role]
@@ -147,7 +175,8 @@ class World:
         """Whether somebody alive is still going to read what a prefill worker holds."""
         retry, here = self.retries[request], self.streams[request].attempts[attempt]
         release = self.protocol.release
-        if self.loads[request].attempts[attempt].flying:
+        load = self.loads[request].attempts[attempt]
+        if load.flying or load.unposted:
             return self._reader(request, attempt, asleep=release != Release.HEARTBEAT)
         if here.stage in (Stage.ACCEPTED, Stage.LOADING):
             return self._reader(request, attempt, asleep=release == Release.LEASE)
@@ -159,6 +188,7 @@ class World:
         here = self.streams[request].attempts[attempt]
         return some(
             (here.worker == worker)
+            & (here.severed == False)
             & (endpoint.answers | (asleep & (endpoint.process == Process.HUNG)))
             for worker, endpoint in enumerate(self.endpoints)
         )

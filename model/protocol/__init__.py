@@ -19,17 +19,29 @@ from attrs import frozen
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.protocol.endpoint import EndpointMechanisms
-from rackproof.model.protocol.kv import KvMechanisms, LoadFailure, Release, Transfer
+from rackproof.model.protocol.kv import (
+    Dispatch,
+    KvMechanisms,
+    LoadFailure,
+    ReadValidation,
+    Release,
+    SenderStops,
+    Transfer,
+)
 from rackproof.model.protocol.mechanism import Mechanism, described
-from rackproof.model.protocol.retry import RetryMechanisms
+from rackproof.model.protocol.retry import Replay, RetryMechanisms
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
+    "Dispatch",
     "LoadFailure",
     "Mechanism",
     "Protocol",
+    "ReadValidation",
     "Release",
+    "Replay",
+    "SenderStops",
     "Transfer",
     "ZeroBudget",
     "mechanisms",

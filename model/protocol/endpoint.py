@@ -40,3 +40,45 @@ class EndpointMechanisms:
         "only by a load report, and an idle worker has nothing to report.",
         "dynamo#12138",
     )
+    resync_mirror: bool = mechanism(
+        True,
+        "The router's copy of discovery is compared with discovery from time to time. Without it a "
+        "removal that the watch missed is never made good.",
+        "dynamo#11646, dynamo#13088",
+    )
+    outlive_discovery: bool = mechanism(
+        True,
+        "While discovery itself is away, workers go on and routers keep the workers they know. "
+        "Without it all leases are lost at once, and every worker stops itself.",
+        "dynamo#3493",
+    )
+    epoch_on_restart: bool = mechanism(
+        True,
+        "A worker that comes back under its old id does so with a new epoch, which everything that "
+        "refers to it carries. Without it the new process is taken for the old one.",
+        "vllm engine ids; volcano-sh/kthena#1428; dynamo instance ids are leases",
+    )
+    probe_before_restore: bool = mechanism(
+        True,
+        "An inhibited worker is chosen again once it has answered a probe. Without it, it is "
+        "chosen again after a while, whether it answers or not.",
+        "dynamo 1.6.1 on a CPU: a stopped worker gets requests again after 5 s",
+    )
+    blame_only_faults: bool = mechanism(
+        True,
+        "Only an error of a worker is held against it. Without it a client that leaves, or asks "
+        "for what no worker does, takes a healthy worker out.",
+        "sglang#31206; dynamo 1.6.1 on a CPU: refusals mark workers down",
+    )
+    own_health: bool = mechanism(
+        True,
+        "The health check of a decode worker asks that worker alone. Without it, it fails with "
+        "the prefill workers, and a dead prefill worker has the decode workers killed.",
+        "sglang#12779, sglang#13657",
+    )
+    route_on_stale_metrics: bool = mechanism(
+        True,
+        "A worker whose load reports stay away is routed to all the same. Without it, it is left "
+        "out until a report comes, which may be never.",
+        "router#2165",
+    )

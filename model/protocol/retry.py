@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
 from rackproof.model.protocol.mechanism import mechanism
+
+
+class Replay(Enum):
+    """What a gateway in front of the router sends again when it gets an error."""
+
+    NEVER = "never"
+    """Nothing: errors go to the client."""
+    UNDISPATCHED = "undispatched"
+    """What surely no worker has: the connection itself failed."""
+    UNANSWERED = "unanswered"
+    """What the client has got no token of. A worker may still have it."""
+    ANY = "any"
+    """Whatever failed, from the start: it knows nothing of what was delivered."""
 
 
 @frozen(slots=False)
@@ -59,4 +74,41 @@ class RetryMechanisms:
         True,
         "Bookings of requests that are over are swept out after a time (300 s in Dynamo).",
         "dynamo lib/kv-router/src/sequences; dynamo#11915",
+    )
+    gateway_replay: Replay = mechanism(
+        Replay.UNDISPATCHED,
+        "What a gateway in front of the router sends again: `never` anything, what was surely "
+        "`undispatched`, what is `unanswered` (a worker may have it), or `any` request from its "
+        "start.",
+        "sglang#34570, sglang#34572: replay only if surely not dispatched",
+    )
+    retry_when_full: bool = mechanism(
+        True,
+        "A worker that refuses because it is full has the request sent to another. Without it one "
+        "full worker counts as a full pool.",
+        "dynamo#11647: capacity.worker_overloaded against capacity.pool_exhausted",
+    )
+    abort_sibling: bool = mechanism(
+        True,
+        "When one half of a prefill and decode pair fails, the other half is told. Without it the "
+        "other half waits for KV until its own limit, or for ever.",
+        "sglang#31206",
+    )
+    release_prefill_booking: bool = mechanism(
+        True,
+        "The booking at a prefill worker is released when its prefill is done. Without it the "
+        "worker looks loaded until the last token of the stream.",
+        "router#2243; dynamo lib/kv-router: mark_prefill_completed",
+    )
+    rebind_sessions: bool = mechanism(
+        True,
+        "A session whose worker cannot be chosen is bound to another one. Without it every request "
+        "of the session fails once its worker is replaced.",
+        "dynamo#10920, dynamo#12783, dynamo#13100",
+    )
+    watch_outlives_requests: bool = mechanism(
+        True,
+        "A frontend that drains keeps its view of discovery until its last request is over. "
+        "Without it requests in flight that need a retry find no worker.",
+        "dynamo#11915, dynamo#12031",
     )
