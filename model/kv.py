@@ -22,7 +22,7 @@ from rackproof.model.kernel import (
     transition,
 )
 from rackproof.model.logic import some
-from rackproof.model.protocol import Dispatch, LoadFailure, Release, SenderStops, Transfer
+from rackproof.model.protocol import Dispatch, LoadFailure, Protocol, Release, SenderStops, Transfer
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
 from rackproof.model.stream import Link, Stage
@@ -105,8 +105,10 @@ def prefill(world: World, request: int, attempt: int, worker: int, block: int) -
         return None
     if world.refuses(request, attempt) or world.retries[request].current != attempt:
         return None
-    phase = world.requests[request].phase
+    phase, protocol = world.requests[request].phase, world.protocol
     if phase not in (Phase.PREFILLING, Phase.DECODING):
+        return None
+    if _awaits_target(protocol) and load.target == None:
         return None
     world = world.with_block(block, owner=request, content=request)
     world = world.with_load(request, attempt, hold=Hold.HELD, source=block)
@@ -117,6 +119,11 @@ def prefill(world: World, request: int, attempt: int, worker: int, block: int) -
     if world.requests[request].gone and not world.protocol.collect_after_cancel:
         return world.end(request, Phase.CANCELLED)
     return world.with_request(request, phase=Phase.READY) if phase == Phase.PREFILLING else world
+
+
+def _awaits_target(protocol: Protocol) -> bool:
+    """Whether a prefill worker computes only once the decode worker has its blocks."""
+    return protocol.dispatch == Dispatch.CONCURRENT and protocol.target_before_prefill
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)

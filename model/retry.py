@@ -234,9 +234,10 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
 def nobody_left(world: World, request: int) -> World | None:
     """No worker can be chosen for {request}: it ends."""
     here, protocol = world.requests[request], world.protocol
-    if here.phase not in (Phase.QUEUED, Phase.READY):
+    at_once = here.phase == Phase.PREFILLING and protocol.dispatch == Dispatch.CONCURRENT
+    if here.phase not in (Phase.QUEUED, Phase.READY) and not at_once:
         return None
-    if here.phase == Phase.READY:
+    if here.phase != Phase.QUEUED:
         there = somebody(world, request, Role.DECODE)
         blind = overlooked(world, request, Role.DECODE)
     else:

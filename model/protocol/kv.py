@@ -225,3 +225,9 @@ class KvMechanisms:
         "Without it a write that starts late sends what is another request's by then.",
         "vllm#55470",
     )
+    target_before_prefill: bool = mechanism(
+        True,
+        "Of a pair that is dispatched at once, the prefill worker computes when the decode worker "
+        "has its blocks. Without it each of two requests may hold what the other one waits for.",
+        "sglang: prefill waits in Bootstrapping for the decode side; TRT#12640",
+    )

@@ -14,7 +14,7 @@ from rackproof.checker.native import Native
 from rackproof.checker.search import explore
 from rackproof.checker.symmetry import interchangeable
 from rackproof.invariants import CATALOGUE
-from rackproof.model import endpoint, kv, request, retry, stream
+from rackproof.model import discovery, endpoint, kv, marks, request, retry, stream, transfer
 from rackproof.model.endpoint import Process
 from rackproof.model.kernel import System, evolve, holds, successors
 from rackproof.model.kv import Hold
@@ -58,15 +58,15 @@ COUNTS: dict[str, Count] = {
     # Two requests that share nothing: the square of 17 = 1 + 2 workers x 8; their pairs up to the
     # exchange of requests and of workers.
     "two requests, no fault": ("reference", TWO, SMALL_TWICE, {}, 289, 81),
-    "a crash": ("reference", TWO, {"tokens": 1}, {"crash": 1}, 425, 213),
-    "a crash under Dynamo": ("dynamo", THREE, {"tokens": 1}, {"crash": 1}, 1618, 300),
-    "a zombie": ("reference", TWO, {"tokens": 1}, {"hang": 1, "resume": 1}, 934, 468),
+    "a crash": ("reference", TWO, {"tokens": 1}, {"crash": 1}, 255, 128),
+    "a crash under Dynamo": ("dynamo", THREE, {"tokens": 1}, {"crash": 1}, 1945, 358),
+    "a zombie": ("reference", TWO, {"tokens": 1}, {"hang": 1, "resume": 1}, 876, 439),
     "a drain": ("dynamo", TWO, {"tokens": 1}, {"drain": 1}, 623, 312),
     "a client leaves": ("reference", TWO, {"tokens": 1}, {"leave": 1}, 54, 28),
     "disaggregated, no fault": ("reference", PAIR, SMALL_TWICE, {}, 148, 75),
-    "disaggregated, a crash": ("reference", TWO_DECODE, {"tokens": 1}, {"crash": 1}, 970, 496),
+    "disaggregated, a crash": ("reference", TWO_DECODE, {"tokens": 1}, {"crash": 1}, 670, 341),
     "disaggregated, a client leaves": ("vllm-nixl", PAIR, SMALL_TWICE, {"leave": 1}, 1094, 548),
-    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 693, 362),
+    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 709, 368),
     "disaggregated, a transfer fails": (
         "reference",
         {"prefill": 2, "decode": 2},
@@ -80,8 +80,8 @@ COUNTS: dict[str, Count] = {
         TWO_DECODE,
         {"tokens": 1},
         {"tray-loss": 1},
-        428,
-        225,
+        634,
+        325,
     ),
 }
 """Stack, instances, scope, faults; how many states, and how many up to symmetry."""
@@ -181,13 +181,15 @@ def test_a_posted_transfer_lands_in_a_block_that_was_given_to_another_request() 
     system, world = start(
         {"defer-free-on-abort": False}, TWO_PREFILL, {"requests": 2}, {"leave": 1}
     )
-    world = run(world, *prefilled(0), *loading(0, 2, 2), (request.leave, 0), (kv.abort, 0, 0, 2))
+    world = run(
+        world, *prefilled(0), *loading(0, 2, 2), (request.leave, 0), (transfer.abort, 0, 0, 2)
+    )
     assert world.blocks[2].owner is None
     world = run(world, *prefilled(1, 1, 1), *loading(1, 2, 2))
     assert not good(system, world)["no-overwrite-in-flight"]
-    world = run(world, (kv.land, 1, 0, 1, 2), (kv.load_ends, 1, 0, 2))
+    world = run(world, (transfer.land, 1, 0, 1, 2), (transfer.load_ends, 1, 0, 2))
     assert good(system, world)["kv-consistent"]
-    world = run(world, (kv.land, 0, 0, 0, 2))
+    world = run(world, (transfer.land, 0, 0, 0, 2))
     assert (world.blocks[2].owner, world.blocks[2].content) == (1, 0)
     assert not good(system, world)["kv-consistent"]
 
@@ -195,19 +197,21 @@ def test_a_posted_transfer_lands_in_a_block_that_was_given_to_another_request() 
 def test_a_target_stays_allocated_until_its_transfer_has_ended() -> None:
     # The fix of vllm#32255: the decode worker is done with the request, its block is not free.
     _, world = start({}, PAIR, {}, {"leave": 1})
-    world = run(world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (kv.abort, 0, 0, 1))
+    world = run(
+        world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (transfer.abort, 0, 0, 1)
+    )
     assert [block.owner for block in world.blocks] == [0, 0]
-    world = run(world, (kv.land, 0, 0, 0, 1), (kv.load_ends, 0, 0, 1))
+    world = run(world, (transfer.land, 0, 0, 0, 1), (transfer.load_ends, 0, 0, 1))
     assert [block.owner for block in world.blocks] == [None, None]
 
 
 def test_a_read_of_a_reassigned_block_succeeds_with_what_lies_in_it_by_then() -> None:
     # vllm#21570, dynamo#826: no error tells the reader; invalid_block_ids cannot see it either.
     system, world = start(
-        {"release": "on-finish", "validate-after-read": False}, PAIR, {"requests": 2}
+        {"release": "on-finish", "read-validation": "none"}, PAIR, {"requests": 2}
     )
-    world = run(world, *prefilled(0), *loading(0, 1, 1), *prefilled(1), (kv.land, 0, 0, 0, 1))
-    world = run(world, (kv.load_ends, 0, 0, 1))
+    world = run(world, *prefilled(0), *loading(0, 1, 1), *prefilled(1), (transfer.land, 0, 0, 0, 1))
+    world = run(world, (transfer.load_ends, 0, 0, 1))
     assert world.streams[0].attempts[0].stage == Stage.RUNNING
     assert world.streams[0].attempts[0].link == Link.OPEN
     assert not good(system, world)["kv-consistent"]
@@ -217,9 +221,9 @@ def test_a_reader_that_asks_afterwards_whether_its_lease_held_fails_the_load() -
     # Mooncake's client does this (LEASE_EXPIRED); the nixl connector does not.
     _, world = start({"release": "lease"}, PAIR, {}, {"slow-read": 1})
     world = run(
-        world, *prefilled(0), *loading(0, 1, 1), (kv.slow_read, 0, 0), (kv.land, 0, 0, 0, 1)
+        world, *prefilled(0), *loading(0, 1, 1), (kv.slow_read, 0, 0), (transfer.land, 0, 0, 0, 1)
     )
-    world = run(world, (kv.load_ends, 0, 0, 1))
+    world = run(world, (transfer.load_ends, 0, 0, 1))
     assert world.streams[0].attempts[0].link == Link.ERROR
     world = run(world, (retry.notice, 0, 0, 1))
     assert world.requests[0].phase == Phase.QUEUED
@@ -243,7 +247,7 @@ def test_a_dead_reader_releases_nothing_where_no_time_limit_does() -> None:
     for release, freed in (("on-ack", False), ("heartbeat", True), ("quiescent", True)):
         _, world = start({"release": release}, PAIR, {}, {"crash": 1})
         world = run(world, *prefilled(0), *loading(0, 1, 1), (endpoint.crash, 1))
-        assert kv.land(world, 0, 0, 0, 1) is None
+        assert transfer.land(world, 0, 0, 0, 1) is None
         after = kv.hold_expires(world, 0, 0, 0)
         assert (after is not None and after.blocks[0].owner is None) == freed
 
@@ -259,11 +263,11 @@ def test_a_quiescent_reader_posts_no_read_behind_its_lease() -> None:
 
 def test_a_pull_fails_by_itself_when_its_source_is_gone_and_a_push_does_not() -> None:
     # vllm#46283: nobody is left to post the write, and no completion will tell of that.
-    for transfer, told in (("pull", True), ("push", False)):
-        mechanisms: dict[str, object] = {"transfer": transfer, "notice-peer-loss": False}
+    for mover, told in (("pull", True), ("push", False)):
+        mechanisms: dict[str, object] = {"transfer": mover, "notice-peer-loss": False}
         _, world = start(mechanisms, PAIR, {}, {"crash": 1})
         world = run(world, *prefilled(0), *loading(0, 1, 1), (endpoint.crash, 0))
-        assert (kv.peer_is_gone(world, 0, 0, 0, 1) is not None) == told
+        assert (transfer.peer_is_gone(world, 0, 0, 0, 1) is not None) == told
 
 
 def test_the_first_error_of_a_split_read_frees_blocks_that_its_siblings_still_write() -> None:
@@ -271,19 +275,21 @@ def test_the_first_error_of_a_split_read_frees_blocks_that_its_siblings_still_wr
     for waits, owner in ((False, None), (True, 0)):
         mechanisms: dict[str, object] = {"wait-for-all-handles": waits}
         _, world = start(mechanisms, PAIR, {"handles": 2}, {"transfer-failure": 1})
-        world = run(world, *prefilled(0), *loading(0, 1, 1), (kv.transfer_failure, 0, 0, 1))
+        world = run(world, *prefilled(0), *loading(0, 1, 1), (transfer.transfer_failure, 0, 0, 1))
         assert world.loads[0].attempts[0].flying == 1
-        after = kv.load_ends(world, 0, 0, 1)
+        after = transfer.load_ends(world, 0, 0, 1)
         assert (after or world).blocks[1].owner == owner
 
 
 def test_an_aborted_request_completes_twice() -> None:
     # vllm#46240: finished_recving when the read has ended, finished_sending as of any abort.
     system, world = start({"latch-completions": False}, PAIR, {}, {"leave": 1})
-    world = run(world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (kv.abort, 0, 0, 1))
-    world = run(world, (kv.land, 0, 0, 0, 1), (kv.load_ends, 0, 0, 1))
+    world = run(
+        world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (transfer.abort, 0, 0, 1)
+    )
+    world = run(world, (transfer.land, 0, 0, 0, 1), (transfer.load_ends, 0, 0, 1))
     assert good(system, world)["no-double-free"]
-    assert not good(system, run(world, (kv.abort_completes, 0, 0, 1)))["no-double-free"]
+    assert not good(system, run(world, (transfer.abort_completes, 0, 0, 1)))["no-double-free"]
 
 
 def test_a_killed_transfer_neither_lands_nor_fails() -> None:
@@ -291,7 +297,9 @@ def test_a_killed_transfer_neither_lands_nor_fails() -> None:
     system, world = start(
         {"spare-transfers": False}, PAIR, {"retry-limit": 0}, {"leave": 1, "transfer-failure": 1}
     )
-    world = run(world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (kv.abort, 0, 0, 1))
+    world = run(
+        world, *prefilled(0), *loading(0, 1, 1), (request.leave, 0), (transfer.abort, 0, 0, 1)
+    )
     world = run(world, (retry.release_booking, 0))
     assert {firing.transition.name for firing, _ in successors(system, world)} == set()
     assert [block.owner for block in world.blocks] == [0, 0]
@@ -306,7 +314,7 @@ def test_a_request_whose_client_left_is_routed_to_decode_to_be_collected() -> No
         assert world.requests[0].phase == phase
         assert kv.hold_expires(world, 0, 0, 0) is None
         if collects:
-            world = run(world, (retry.dispatch_decode, 0, 0, 1), (kv.abort, 0, 0, 1))
+            world = run(world, (retry.dispatch_decode, 0, 0, 1), (transfer.abort, 0, 0, 1))
             assert world.blocks[0].owner is None
 
 
@@ -314,7 +322,8 @@ def test_a_retry_without_budget_is_refused_by_each_worker_in_turn() -> None:
     # Dynamo 1.6.1 (W2): the refusal of max_tokens = 0 counts as cannot_connect, so that it uses up
     # a retry and marks a healthy worker down.
     scope, faults = {"tokens": 1, "retry-limit": 2}, {"crash": 1}
-    system, world = start({"zero-budget": "refuse"}, THREE, scope, faults)
+    held: dict[str, object] = {"zero-budget": "refuse", "blame-only-faults": False}
+    system, world = start(held, THREE, scope, faults)
     world = run(world, *streaming(0, 0, 0), (stream.emit, 0, 0, 0), (stream.receive, 0, 0))
     world = run(world, (endpoint.crash, 0), (retry.notice, 0, 0, 0), (retry.dispatch, 0, 1))
     assert retry.start_stream(world, 0, 1, 1) is None
@@ -427,7 +436,7 @@ def test_a_request_in_the_queue_of_a_dead_worker_has_no_stream_that_could_break(
     assert retry.notice(world, 0, 0, 0) is None
     assert retry.stream_timeout(world, 0, 0, 0) is None
     assert retry.cancel_pending(world, 0, 0, 0) is None
-    world = run(world, (endpoint.lease_expires, 0), (retry.cancel_pending, 0, 0, 0))
+    world = run(world, (discovery.lease_expires, 0), (retry.cancel_pending, 0, 0, 0))
     assert world.requests[0].phase == Phase.QUEUED
 
 
@@ -436,7 +445,7 @@ def test_a_removal_that_was_missed_cancels_nothing() -> None:
     for raw, told in ((False, False), (True, True)):
         mechanisms: dict[str, object] = {"raw-removal-events": raw}
         _, world = start(mechanisms, TWO, {}, {"crash": 1, "churn": 1})
-        world = run(world, (retry.dispatch, 0, 0), (endpoint.crash, 0), (endpoint.churn, 0))
+        world = run(world, (retry.dispatch, 0, 0), (endpoint.crash, 0), (discovery.churn, 0))
         assert (retry.cancel_pending(world, 0, 0, 0) is not None) == told
 
 
@@ -456,7 +465,7 @@ def test_a_worker_that_drains_finishes_what_it_has_until_its_grace_ends() -> Non
 def test_a_worker_whose_lease_is_gone_stops_itself_when_it_wakes() -> None:
     # Dynamo: a lease that is lost is not granted again, the process cancels its own runtime.
     _, world = start({}, TWO, {}, {"hang": 1, "resume": 1})
-    world = run(world, (endpoint.hang, 0), (endpoint.lease_expires, 0))
+    world = run(world, (endpoint.hang, 0), (discovery.lease_expires, 0))
     assert endpoint.self_fence(world, 0) is None
     world = run(world, (endpoint.resume, 0), (endpoint.self_fence, 0))
     assert world.endpoints[0].process == Process.STOPPED
@@ -469,7 +478,7 @@ def test_the_only_worker_is_out_until_its_inhibition_ends() -> None:
         _, world = start(mechanisms, ONE, {"requests": 2}, {"disconnect": 1})
         world = run(world, *streaming(0, 0, 0), (stream.disconnect, 0, 0), (retry.notice, 0, 0, 0))
         assert retry.dispatch(world, 1, 0) is None
-        assert (endpoint.restore(world, 0) is not None) == restores
+        assert (marks.restore(world, 0) is not None) == restores
 
 
 def test_a_retry_collides_with_the_booking_of_its_own_first_attempt() -> None:
@@ -517,8 +526,8 @@ def test_a_load_that_failed_is_told_recomputed_or_decoded_from() -> None:
     ):
         mechanisms: dict[str, object] = {"load-failure": policy}
         system, world = start(mechanisms, PAIR, {}, {"transfer-failure": 1})
-        world = run(world, *prefilled(0), *loading(0, 1, 1), (kv.transfer_failure, 0, 0, 1))
-        world = run(world, (kv.load_ends, 0, 0, 1))
+        world = run(world, *prefilled(0), *loading(0, 1, 1), (transfer.transfer_failure, 0, 0, 1))
+        world = run(world, (transfer.load_ends, 0, 0, 1))
         assert world.streams[0].attempts[0].stage == stage
         assert good(system, world)["kv-consistent"] == consistent
 
