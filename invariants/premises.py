@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rackproof.model.endpoint import DEAD
 from rackproof.model.kernel import sometimes
+from rackproof.model.peers import Connection, Handle, Life, Read
 from rackproof.model.request import TERMINAL, Phase
-from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
+from rackproof.model.rooms import Guest, Status
+from rackproof.model.sorts import Attempts, Blocks, Links, Peers, Requests, Rooms, Workers
 from rackproof.model.world import World
 
 
@@ -81,3 +83,65 @@ def a_worker_was_marked(world: World, worker: int) -> bool:
     """The router had marked a worker as not to be chosen."""
     endpoint = world.endpoints[worker]
     return endpoint.inhibited or endpoint.overloaded
+
+
+@sometimes(link=Links)
+def a_link_was_connected(world: World, link: int) -> bool:
+    """A worker was connected to a peer."""
+    return world.links[link].connection == Connection.CONNECTED
+
+
+@sometimes(link=Links)
+def a_handle_was_prepared(world: World, link: int) -> bool:
+    """A transfer handle was prepared."""
+    return world.links[link].handle == Handle.READY
+
+
+@sometimes(link=Links)
+def a_read_was_asked_for(world: World, link: int) -> bool:
+    """A request needed KV of a peer."""
+    return world.links[link].read == Read.WAITING
+
+
+@sometimes(link=Links)
+def kv_was_read(world: World, link: int) -> bool:
+    """A request was served with KV of a peer, or refused it, or the two were found to differ."""
+    here = world.links[link]
+    return here.read == Read.SERVED or here.connection == Connection.REFUSED
+
+
+@sometimes(peer=Peers)
+def a_peer_was_gone(world: World, peer: int) -> bool:
+    """A worker that others are linked with was dead."""
+    return world.peers[peer].life == Life.DOWN
+
+
+@sometimes(peer=Peers)
+def a_peer_was_replaced(world: World, peer: int) -> bool:
+    """A replacement of a worker was started."""
+    return world.peers[peer].life == Life.STARTING
+
+
+@sometimes(peer=Peers)
+def weights_were_updated(world: World, peer: int) -> bool:
+    """The weights of a worker were updated."""
+    return world.peers[peer].weights > 0
+
+
+@sometimes(room=Rooms)
+def a_room_was_entered(world: World, room: int) -> bool:
+    """A request was in a bootstrap room."""
+    return world.rooms[room].guest != Guest.NONE
+
+
+@sometimes(room=Rooms)
+def a_room_was_asked_for_twice(world: World, room: int) -> bool:
+    """A request came with the number of a room that was in use."""
+    return world.budget.duplicate_room < world.given.duplicate_room
+
+
+@sometimes(room=Rooms)
+def a_room_was_failing(world: World, room: int) -> bool:
+    """A room had failed while a request was in it."""
+    here = world.rooms[room]
+    return here.status == Status.FAILED and here.guest != Guest.NONE

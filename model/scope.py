@@ -38,7 +38,9 @@ class Scope:
     many each output has. max_tokens: how many each request may have (by default the same; more
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
-    handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
+    handles: how many pieces a transfer is split over. links: how many pairs of a decode and a prefill
+    worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are. mixed_layouts:
+    the prefill workers lay KV out in another way than the decode workers. guided, short, withholds: the shape of every
     request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
     """
 
@@ -48,6 +50,9 @@ class Scope:
     retry_limit: int = _size(1, 0, 16)
     blocks_per_worker: int = _size(1, 1, 16)
     handles: int = _size(1, 1, 8)
+    links: int = _size(0, 0, 16)
+    rooms: int = _size(0, 0, 8)
+    mixed_layouts: bool = False
     guided: bool = False
     short: bool = False
     withholds: bool = False

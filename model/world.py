@@ -1,4 +1,4 @@
-"""The world: five machines over one set of requests and workers, and a protocol."""
+"""The world: machines over one set of requests and workers, and a protocol."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from rackproof.model.faults import Budget
 from rackproof.model.kernel import each, evolve, fixed, frozen, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
+from rackproof.model.peers import Link, Peer
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
-from rackproof.model.sorts import Blocks, Requests, Workers
+from rackproof.model.rooms import Room
+from rackproof.model.sorts import Blocks, Links, Peers, Requests, Rooms, Workers
 from rackproof.model.stream import Stage, Stream
 
 
@@ -22,7 +24,9 @@ class World:
 
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
     retry limit and one; handles: how many a transfer is split over; given: the faults at the
-    start. roles and trays: of each worker; homes: the worker that each block is on.
+    start. roles and trays: of each worker; homes: the worker that each block is on. readers and owners:
+    of each link, who reads over it and whose memory; layouts_differ: the two lay KV out otherwise.
+    domain_down: the NVLink domain has a fault.
     """
 
     protocol: Protocol = fixed()
@@ -34,12 +38,19 @@ class World:
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
+    readers: tuple[int, ...] = fixed(())
+    owners: tuple[int, ...] = fixed(())
+    layouts_differ: bool = fixed(default=False)
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
     retries: tuple[Retry, ...] = each(Requests)
     endpoints: tuple[Endpoint, ...] = each(Workers)
     blocks: tuple[Block, ...] = each(Blocks)
+    peers: tuple[Peer, ...] = each(Peers)
+    links: tuple[Link, ...] = each(Links)
+    rooms: tuple[Room, ...] = each(Rooms)
+    domain_down: bool = False
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:

@@ -21,16 +21,26 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.protocol.endpoint import EndpointMechanisms
 from rackproof.model.protocol.kv import KvMechanisms, LoadFailure, Release, Transfer
 from rackproof.model.protocol.mechanism import Mechanism, described
+from rackproof.model.protocol.peers import (
+    CacheOnUpdate,
+    LinkFailure,
+    PeersMechanisms,
+    WeightsCheck,
+)
 from rackproof.model.protocol.retry import RetryMechanisms
+from rackproof.model.protocol.rooms import RoomsMechanisms
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
+    "CacheOnUpdate",
+    "LinkFailure",
     "LoadFailure",
     "Mechanism",
     "Protocol",
     "Release",
     "Transfer",
+    "WeightsCheck",
     "ZeroBudget",
     "mechanisms",
     "with_mechanisms",
@@ -41,12 +51,21 @@ CONCERNS: Final = {
     "retry": RetryMechanisms,
     "endpoint": EndpointMechanisms,
     "kv": KvMechanisms,
+    "peers": PeersMechanisms,
+    "rooms": RoomsMechanisms,
 }
 """Each concern with its mechanisms, in the order in which they are told."""
 
 
 @frozen
-class Protocol(StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms):
+class Protocol(
+    StreamMechanisms,
+    RetryMechanisms,
+    EndpointMechanisms,
+    KvMechanisms,
+    PeersMechanisms,
+    RoomsMechanisms,
+):
     """A choice of every mechanism."""
 
 
