@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackproof.invariants.premises import (
     a_handle_was_prepared,
-    a_link_was_connected,
+    a_link_was_in_trouble,
     a_peer_was_gone,
     a_peer_was_replaced,
     a_read_was_asked_for,
@@ -12,7 +12,7 @@ from rackproof.invariants.premises import (
     weights_were_updated,
 )
 from rackproof.model.kernel import always, at_rest
-from rackproof.model.peers import Connection, Life, Read, broken, peer_of, reader_of
+from rackproof.model.peers import Connection, Life, Read, broken, outlived, peer_of, reader_of
 from rackproof.model.sorts import Links, Peers
 from rackproof.model.world import World
 
@@ -32,7 +32,7 @@ def no_stale_access(world: World, link: int) -> bool:
 @always(
     link=Links,
     premise=kv_was_read,
-    why="KV of another layout or of other weights gives plausible text that is wrong, and no error.",
+    why="KV of another layout or of other weights gives plausible text, wrong, and no error.",
     catches=("sglang#37838",),
 )
 def kv_compatible(world: World, link: int) -> bool:
@@ -43,7 +43,7 @@ def kv_compatible(world: World, link: int) -> bool:
 @always(
     peer=Peers,
     premise=weights_were_updated,
-    why="A prefix that other weights computed makes every answer behind it wrong, without an error.",
+    why="A prefix that other weights computed makes every answer behind it wrong, without error.",
     catches=("lmdeploy#4917", "RL#4018", "prime-rl#2266"),
 )
 def cache_is_current(world: World, peer: int) -> bool:
@@ -53,7 +53,7 @@ def cache_is_current(world: World, peer: int) -> bool:
 
 @always(
     peer=Peers,
-    premise=a_link_was_connected,
+    premise=a_link_was_in_trouble,
     why="A worker that dies of what befell another takes its own requests with it.",
     catches=("nixl#1986", "marin#8934", "vllm#40364"),
 )
@@ -70,7 +70,7 @@ def no_crash_by_peer(world: World, peer: int) -> bool:
 )
 def links_recover(world: World, link: int) -> bool:
     """When nothing more can happen, a link between two live workers works, or can be made anew, or
-    was refused for what differs between them.
+    was refused because the two are not compatible.
     """
     here = world.links[link]
     if reader_of(world, link).life != Life.UP or peer_of(world, link).life != Life.UP:
@@ -83,7 +83,7 @@ def links_recover(world: World, link: int) -> bool:
 @at_rest(
     link=Links,
     premise=a_read_was_asked_for,
-    why="A request whose handshake or read failed unheard holds its client and its blocks for ever.",
+    why="A request whose handshake or read failed unheard holds its client and blocks for ever.",
     catches=("vllm#26171", "vllm#50754"),
 )
 def reads_end(world: World, link: int) -> bool:
@@ -100,5 +100,7 @@ def reads_end(world: World, link: int) -> bool:
     catches=("vllm#58063",),
 )
 def memory_reclaimed(world: World, peer: int) -> bool:
-    """When nothing more can happen, every replacement that was started has its memory."""
-    return world.peers[peer].life != Life.STARTING
+    """When nothing more can happen, every replacement has its memory, and nobody keeps that of a
+    process that is gone.
+    """
+    return (world.peers[peer].life != Life.STARTING) & (not outlived(world, peer))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rackproof.model.endpoint import DEAD
 from rackproof.model.kernel import sometimes
-from rackproof.model.peers import Connection, Handle, Life, Read
+from rackproof.model.peers import Connection, Handle, Life, Read, broken
 from rackproof.model.request import TERMINAL, Phase
-from rackproof.model.rooms import Guest, Status
+from rackproof.model.rooms import Guest, Status, in_use
 from rackproof.model.sorts import Attempts, Blocks, Links, Peers, Requests, Rooms, Workers
 from rackproof.model.world import World
 
@@ -86,9 +86,12 @@ def a_worker_was_marked(world: World, worker: int) -> bool:
 
 
 @sometimes(link=Links)
-def a_link_was_connected(world: World, link: int) -> bool:
-    """A worker was connected to a peer."""
-    return world.links[link].connection == Connection.CONNECTED
+def a_link_was_in_trouble(world: World, link: int) -> bool:
+    """A link lost its peer, or was refused, or a request over it failed."""
+    here = world.links[link]
+    if here.connection == Connection.CONNECTED and broken(world, link):
+        return True
+    return here.connection == Connection.REFUSED or here.read in (Read.STRANDED, Read.FAILED)
 
 
 @sometimes(link=Links)
@@ -137,7 +140,8 @@ def a_room_was_entered(world: World, room: int) -> bool:
 @sometimes(room=Rooms)
 def a_room_was_asked_for_twice(world: World, room: int) -> bool:
     """A request came with the number of a room that was in use."""
-    return world.budget.duplicate_room < world.given.duplicate_room
+    came = world.budget.duplicate_room < world.given.duplicate_room
+    return came and in_use(world.rooms[room])
 
 
 @sometimes(room=Rooms)

@@ -85,7 +85,7 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
 
 
 def _pairs(scope: Scope, placement: Placement) -> tuple[tuple[int, int], ...]:
-    """The reader and the owner of each link: every decode worker reads from every prefill worker."""
+    """The reader and the owner of each link: decode workers read from prefill workers."""
     roles = [Role(instance.role) for instance in placement.instances]
     readers = [worker for worker, role in enumerate(roles) if role is Role.DECODE]
     owners = [worker for worker, role in enumerate(roles) if role is Role.PREFILL]
@@ -133,9 +133,7 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         retries=tuple(Retry() for _ in each_request),
         endpoints=tuple(Endpoint() for _ in placement.instances),
         blocks=tuple(Block() for _ in homes),
-        peers=tuple(
-            Peer(generation=0, weights=0, cached=0) for _ in _peer_names(scope, placement)
-        ),
+        peers=tuple(Peer(generation=0, weights=0, cached=0) for _ in _peer_names(scope, placement)),
         links=tuple(Link() for _ in pairs),
         rooms=tuple(Room() for _ in range(scope.rooms)),
         budget=scope.budget,

@@ -9,7 +9,7 @@ it; requests need not be part of the world.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rackproof.model.kernel import (
     client,
@@ -112,12 +112,12 @@ class Link:
     unfit: bool = False
 
 
-def with_link(world: World, link: int, **changes: object) -> World:
+def with_link(world: World, link: int, **changes: Any) -> World:
     """The world with a link changed."""
     return evolve(world, links=put(world.links, link, evolve(world.links[link], **changes)))
 
 
-def with_peer(world: World, peer: int, **changes: object) -> World:
+def with_peer(world: World, peer: int, **changes: Any) -> World:
     """The world with a worker changed."""
     return evolve(world, peers=put(world.peers, peer, evolve(world.peers[peer], **changes)))
 
@@ -196,6 +196,17 @@ def allocate_memory(world: World, peer: int) -> World | None:
     return with_peer(world, peer, life=Life.UP)
 
 
+def outlived(world: World, peer: int) -> bool:
+    """Whether somebody has memory mapped of a process of this worker that is gone."""
+    here = world.peers[peer]
+    return some(
+        (serving == peer)
+        & (world.links[link].mapped != None)
+        & ((world.links[link].mapped != here.generation) | (here.life == Life.DOWN))
+        for link, serving in enumerate(world.owners)
+    )
+
+
 def still_mapped(world: World, peer: int) -> bool:
     """Whether somebody has memory of a worker mapped that its process no longer has."""
     return some(
@@ -206,7 +217,7 @@ def still_mapped(world: World, peer: int) -> bool:
 
 @transition(fault)
 def domain_fault(world: World) -> World | None:
-    """The NVLink domain has a fault: mapped memory of another worker cannot be reached any more."""
+    """The NVLink domain has a fault: what is mapped of another worker's memory is out of reach."""
     if not world.links or world.domain_down or not world.budget.domain_fault:
         return None
     world = evolve(world.spend("domain_fault"), domain_down=True)
@@ -244,28 +255,60 @@ def wants(world: World, link: int) -> bool:
 
 
 @transition(step, link=Links)
-def handshake(world: World, link: int) -> World | None:
-    """The reader of {link} shakes hands with its peer, or learns that it cannot."""
-    if not wants(world, link):
+def connect(world: World, link: int) -> World | None:
+    """The reader of {link} shakes hands with its peer, and they are connected."""
+    if not wants(world, link) or not reachable(world, link) or not compatible(world, link):
         return None
-    peer, here = peer_of(world, link), world.links[link]
-    if peer.life != Life.UP or (world.domain_down and not world.protocol.fall_back_to_scale_out):
-        return fails(with_link(world, link, connection=Connection.CLOSED), link)
-    if not compatible(world, link):
-        return fails(with_link(world, link, connection=Connection.REFUSED), link)
-    reader = reader_of(world, link)
-    known = here.accepted != None and here.accepted != reader.generation
-    if known and not world.protocol.replace_stale_endpoint:
-        return fails(with_link(world, link, connection=Connection.REJECTED), link)
+    if known(world, link) and not world.protocol.replace_stale_endpoint:
+        return None
+    here, now = world.links[link], peer_of(world, link).generation
     return with_link(
         world,
         link,
         connection=Connection.CONNECTED,
-        generation=peer.generation,
-        mapped=None if world.domain_down else peer.generation,
-        accepted=reader.generation,
+        generation=now,
+        mapped=None if world.domain_down else now,
+        accepted=reader_of(world, link).generation,
         signal=here.signal & (not world.protocol.clear_signals_on_connect),
     )
+
+
+@transition(step, link=Links)
+def find_no_peer(world: World, link: int) -> World | None:
+    """The reader of {link} finds nobody to shake hands with."""
+    if not wants(world, link) or reachable(world, link):
+        return None
+    return fails(with_link(world, link, connection=Connection.CLOSED), link)
+
+
+@transition(step, link=Links)
+def refuse_handshake(world: World, link: int) -> World | None:
+    """The handshake over {link} finds that the two workers are not compatible."""
+    if not wants(world, link) or not reachable(world, link) or compatible(world, link):
+        return None
+    return fails(with_link(world, link, connection=Connection.REFUSED), link)
+
+
+@transition(step, link=Links)
+def reject_handshake(world: World, link: int) -> World | None:
+    """The peer still has an endpoint for the reader of {link}, and rejects the handshake."""
+    if not wants(world, link) or not reachable(world, link) or not compatible(world, link):
+        return None
+    if not known(world, link) or world.protocol.replace_stale_endpoint:
+        return None
+    return fails(with_link(world, link, connection=Connection.REJECTED), link)
+
+
+def reachable(world: World, link: int) -> bool:
+    """Whether a peer is there to answer, over NVLink or over the network."""
+    way = (not world.domain_down) | world.protocol.fall_back_to_scale_out
+    return (peer_of(world, link).life == Life.UP) & way
+
+
+def known(world: World, link: int) -> bool:
+    """Whether the peer has an endpoint for an earlier incarnation of a link's reader."""
+    accepted = world.links[link].accepted
+    return (accepted != None) & (accepted != reader_of(world, link).generation)
 
 
 def compatible(world: World, link: int) -> bool:
@@ -316,28 +359,51 @@ def end_prepare(world: World, link: int) -> World | None:
     return with_link(world, link, handle=Handle.READY, prepared=here.generation)
 
 
+def ready(world: World, link: int) -> bool:
+    """Whether a reader is about to post its read."""
+    here = world.links[link]
+    return (
+        (here.connection == Connection.CONNECTED)
+        & (here.read == Read.WAITING)
+        & (here.handle == Handle.READY)
+    )
+
+
 @transition(step, link=Links)
 def post_read(world: World, link: int) -> World | None:
-    """The reader of {link} posts its read with the handle it has; a stale one may be refused."""
+    """The reader of {link} posts its read."""
     here = world.links[link]
-    if here.connection != Connection.CONNECTED or here.read != Read.WAITING:
+    if not ready(world, link) or here.prepared != here.generation:
         return None
-    if here.handle != Handle.READY:
+    return with_link(world, link, handle=Handle.POSTED)
+
+
+@transition(step, link=Links)
+def post_with_stale_handle(world: World, link: int) -> World | None:
+    """The reader of {link} posts its read with a handle of the peer's earlier incarnation."""
+    here = world.links[link]
+    if not ready(world, link) or here.prepared == here.generation:
         return None
-    if here.prepared == here.generation:
-        return with_link(world, link, handle=Handle.POSTED)
     if world.protocol.generation_in_handles:
-        return with_link(world, link, handle=Handle.NONE, prepared=None)
+        return None
     return with_link(world, link, handle=Handle.POSTED, stale=True)
+
+
+@transition(step, link=Links)
+def refuse_stale_handle(world: World, link: int) -> World | None:
+    """The handle of {link} is of the peer's earlier incarnation: it is refused, and dropped."""
+    here = world.links[link]
+    if not ready(world, link) or here.prepared == here.generation:
+        return None
+    if not world.protocol.generation_in_handles:
+        return None
+    return with_link(world, link, handle=Handle.NONE, prepared=None)
 
 
 @transition(fault, link=Links)
 def post_failure(world: World, link: int) -> World | None:
     """The read over {link} cannot be posted, though the peer is there."""
-    here = world.links[link]
-    if here.handle != Handle.READY or here.read != Read.WAITING or not world.budget.post_failure:
-        return None
-    if here.connection != Connection.CONNECTED:
+    if not ready(world, link) or not world.budget.post_failure:
         return None
     return fails(world.spend("post_failure"), link)
 
@@ -352,47 +418,90 @@ def data_lands(world: World, link: int) -> World | None:
     return with_link(world, link, signal=True, landed=peer.cached if keeps else peer.weights)
 
 
+def announced(world: World, link: int) -> bool:
+    """Whether a reader sees a signal for the read that it posted."""
+    here = world.links[link]
+    return (here.handle == Handle.POSTED) & here.signal
+
+
+def outdated(world: World, link: int) -> bool:
+    """Whether the KV that arrived is of other weights than the reader's."""
+    return world.links[link].landed != reader_of(world, link).weights
+
+
 @transition(step, link=Links)
 def use_data(world: World, link: int) -> World | None:
-    """The reader of {link} sees the signal and takes the KV that arrived, if it may use it."""
+    """The reader of {link} sees the signal, and decodes from the KV that arrived."""
     here, protocol = world.links[link], world.protocol
-    if here.handle != Handle.POSTED or not here.signal:
+    if not announced(world, link) or here.landed == None:
         return None
-    other = (here.landed != None) & (here.landed != reader_of(world, link).weights)
-    refused = other and protocol.compare_weights_version == WeightsCheck.EACH_READ
-    return with_link(
-        world,
-        link,
-        handle=Handle.READY,
-        read=Read.FAILED if refused else Read.SERVED,
-        signal=False,
-        landed=None,
-        stale=here.stale | (here.landed == None),
-        unfit=here.unfit | ((other | world.layouts_differ) & (not refused)),
-    )
+    other = outdated(world, link)
+    if other and protocol.compare_weights_version == WeightsCheck.EACH_READ:
+        return None
+    unfit = here.unfit | other | world.layouts_differ
+    return taken(world, link, Read.SERVED, unfit=unfit)
+
+
+@transition(step, link=Links)
+def refuse_data(world: World, link: int) -> World | None:
+    """The KV that arrived over {link} is of other weights: the request does without it."""
+    here, protocol = world.links[link], world.protocol
+    if not announced(world, link) or here.landed == None or not outdated(world, link):
+        return None
+    if protocol.compare_weights_version != WeightsCheck.EACH_READ:
+        return None
+    return taken(world, link, Read.FAILED)
+
+
+@transition(step, link=Links)
+def use_too_early(world: World, link: int) -> World | None:
+    """The reader of {link} sees a signal that was there before, and decodes from what is no KV."""
+    if not announced(world, link) or world.links[link].landed != None:
+        return None
+    return taken(world, link, Read.SERVED, stale=True)
+
+
+def taken(world: World, link: int, read: Read, **changes: Any) -> World:
+    """The read of a link is over; its handle is kept for the next."""
+    kept: dict[str, Any] = {"handle": Handle.READY, "signal": False, "landed": None}
+    return with_link(world, link, read=read, **kept, **changes)
+
+
+# What becomes of a link whose peer is gone.
 
 
 @transition(step, link=Links)
 def close_endpoint(world: World, link: int) -> World | None:
     """The transport of {link} finds its peer gone, or out of reach, and closes the endpoint."""
-    here, protocol = world.links[link], world.protocol
+    here = world.links[link]
     if here.connection != Connection.CONNECTED or not broken(world, link):
         return None
     if here.handle == Handle.PREPARING:
-        if protocol.quiesce_before_teardown:
-            return None
-        return dies(world, world.readers[link], felled=True)
+        return None
     posted = here.handle == Handle.POSTED
     world = with_link(
         world,
         link,
         connection=Connection.CLOSED,
         generation=None,
-        mapped=None if protocol.unmap_on_peer_loss else here.mapped,
+        mapped=None if world.protocol.unmap_on_peer_loss else here.mapped,
         handle=Handle.READY if posted else here.handle,
         landed=None,
     )
     return fails(world, link) if posted else world
+
+
+@transition(step, link=Links)
+def close_under_unpack(world: World, link: int) -> World | None:
+    """The transport of {link} closes the endpoint of a peer that is gone, under the thread that
+    unpacks keys on it: the reader dies.
+    """
+    here = world.links[link]
+    if here.connection != Connection.CONNECTED or not broken(world, link):
+        return None
+    if here.handle != Handle.PREPARING or world.protocol.quiesce_before_teardown:
+        return None
+    return dies(world, world.readers[link], felled=True)
 
 
 # Weights are updated.
@@ -411,10 +520,10 @@ def weight_update(world: World, peer: int, version: int) -> World | None:
 
 @transition(client, peer=Peers)
 def reuse_prefix(world: World, peer: int) -> World | None:
-    """{peer} serves a request from a prefix that it has cached."""
+    """{peer} serves a request from a prefix that its weights of before the update computed."""
     here = world.peers[peer]
     if here.life != Life.UP or here.cached == here.weights:
         return None
-    if world.protocol.cache_on_weight_update == CacheOnUpdate.SALT:
-        return with_peer(world, peer, cached=here.weights)
+    if world.protocol.cache_on_weight_update != CacheOnUpdate.KEEP:
+        return None
     return with_peer(world, peer, reused_old=True)

@@ -7,7 +7,7 @@ statuses are ordered; what is newer is taken to be larger, and failed is the sma
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rackproof.model.kernel import client, evolve, fault, frozen, put, step, transition
 from rackproof.model.sorts import Rooms
@@ -53,7 +53,7 @@ class Room:
     crashed: bool = False
 
 
-def with_room(world: World, room: int, **changes: object) -> World:
+def with_room(world: World, room: int, **changes: Any) -> World:
     """The world with a room changed."""
     return evolve(world, rooms=put(world.rooms, room, evolve(world.rooms[room], **changes)))
 

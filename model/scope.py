@@ -38,10 +38,11 @@ class Scope:
     many each output has. max_tokens: how many each request may have (by default the same; more
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
-    handles: how many pieces a transfer is split over. links: how many pairs of a decode and a prefill
-    worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are. mixed_layouts:
-    the prefill workers lay KV out in another way than the decode workers. guided, short, withholds: the shape of every
-    request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
+    handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
+    prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
+    mixed_layouts: prefill workers lay KV out in another way than decode workers do. guided, short,
+    withholds: the shape of every request (see ``Request``). faults: how often each fault may
+    happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)

@@ -24,9 +24,9 @@ class World:
 
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
     retry limit and one; handles: how many a transfer is split over; given: the faults at the
-    start. roles and trays: of each worker; homes: the worker that each block is on. readers and owners:
-    of each link, who reads over it and whose memory; layouts_differ: the two lay KV out otherwise.
-    domain_down: the NVLink domain has a fault.
+    start. roles and trays: of each worker; homes: the worker that each block is on. readers and
+    owners: of each link, who reads over it and whose memory; layouts_differ: the two do not lay KV
+    out alike. domain_down: the NVLink domain has a fault.
     """
 
     protocol: Protocol = fixed()
