@@ -26,6 +26,7 @@ class Budget:
     domain_fault: int = bounded(0, "faults")
     handshake_failure: int = bounded(0, "faults")
     post_failure: int = bounded(0, "faults")
+    scale_up: int = bounded(0, "faults")
     weight_update: int = bounded(0, "faults")
     duplicate_room: int = bounded(0, "faults")
     room_failure: int = bounded(0, "faults")

@@ -231,6 +231,15 @@ def domain_fault(world: World) -> World | None:
     return world
 
 
+@transition(fault, link=Links)
+def scale_up(world: World, link: int) -> World | None:
+    """The reader makes room for more peers: the signal of {link} now lies where data lay before."""
+    here = world.links[link]
+    if here.connection == Connection.CONNECTED or here.signal or not world.budget.scale_up:
+        return None
+    return with_link(world.spend("scale_up"), link, signal=True)
+
+
 # A request asks for KV of a peer: handshake, handle, read.
 
 

@@ -81,8 +81,9 @@ class PeersMechanisms:
     )
     clear_signals_on_connect: bool = mechanism(
         True,
-        "The signal that announces data is cleared when a peer connects. Without it what an "
-        "earlier peer left there announces data that has not come.",
+        "The signal that announces data is clear when a peer connects: it was cleared, or lies "
+        "where nothing else ever does. Without it what was there before announces data that has "
+        "not come.",
         "nixl#1451",
     )
     compare_layout: bool = mechanism(

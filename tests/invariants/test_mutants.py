@@ -76,6 +76,7 @@ MUTANTS: tuple[Case, ...] = (
     ({"latch-completions": False}, PAIR, {}, {"leave": 1}, "no-double-free"),
     ({"generation-in-handles": False}, PAIR, LINK, {"peer-crash": 1}, "no-stale-access"),
     ({"clear-signals-on-connect": False}, PAIR, LINK, {"peer-crash": 1}, "no-stale-access"),
+    ({"clear-signals-on-connect": False}, PAIR, LINK, {"scale-up": 1}, "no-stale-access"),
     ({"quiesce-before-teardown": False}, PAIR, LINK, {"peer-crash": 1}, "no-crash-by-peer"),
     ({"unmap-on-peer-loss": False}, PAIR, LINK, {"peer-crash": 1}, "memory-reclaimed"),
     ({"replace-stale-endpoint": False}, PAIR, LINK, {"peer-crash": 1}, "links-recover"),
