@@ -25,7 +25,9 @@ from rackproof.model.world import World
     catches=("nixl#2027", "nixl#1451"),
 )
 def no_stale_access(world: World, link: int) -> bool:
-    """Nobody reads through a handle, or trusts a signal, of an earlier incarnation of its peer."""
+    """Nobody reads through a handle of its peer's earlier incarnation, or takes what a signal of
+    before announced for its data.
+    """
     return not world.links[link].stale
 
 

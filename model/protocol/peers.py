@@ -88,8 +88,8 @@ class PeersMechanisms:
     )
     compare_layout: bool = mechanism(
         True,
-        "The handshake compares the layout of the KV cache, beside model, dtype and page size. "
-        "Without it both sides agree and the bytes mean something else.",
+        "The handshake compares how KV lies in the cache (strides, packing, block scales), beside "
+        "model, dtype and page size. Without it both agree and the bytes mean something else.",
         "sglang#37838; vllm nixl compatibility hash, dynamo#12821",
     )
     compare_weights_version: WeightsCheck = mechanism(

@@ -81,8 +81,8 @@ def back(peer: int) -> tuple[tuple[Any, ...], ...]:
         # Nothing; entered; heard of; admitted; sending; sent; left, which leads to entered.
         ({"rooms": 1}, PAIR, {}, 7, 7),
         ({"rooms": 2}, PAIR, {}, 49, 28),
-        # Those 7; failed in the queue, admitted, sending, left and still sending, left; the 6 behind
-        # the first once more: 18, and all but the first again when a duplicate was refused.
+        # Those 7; failed in the queue, admitted, sending, left and still sending, left; the 6 that
+        # follow an entrance once more: 18, and all but the first with a duplicate refused.
         ({"rooms": 1}, PAIR, {"room-failure": 1, "duplicate-room": 1}, 35, 35),
         ({"links": 1}, PAIR, {"peer-crash": 1}, 65, 65),
         ({"links": 2}, TWO_DECODE, {"peer-crash": 1}, 905, 478),
