@@ -39,10 +39,12 @@ class Scope:
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. gateway_retries, client_retries: how often a gateway in front, and the client itself,
     begin again after that. blocks_per_worker: requests whose KV fits on a disaggregated worker at a
-    time. handles: how many pieces a transfer is split over. guided, short, withholds: the shape of
-    every request (see ``Request``). sessions: all requests are of one session, which is bound to
-    the worker it was first sent to. faults: how often each fault may happen, by its kebab-case
-    name.
+    time. handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
+    prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
+    mixed_layouts: prefill workers lay KV out in another way than decode workers do. guided, short,
+    withholds: the shape of every request (see ``Request``). sessions: all requests are of one
+    session, which is bound to the worker it was first sent to. faults: how often each fault may
+    happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
@@ -53,6 +55,9 @@ class Scope:
     client_retries: int = _size(0, 0, 4)
     blocks_per_worker: int = _size(1, 1, 16)
     handles: int = _size(1, 1, 8)
+    links: int = _size(0, 0, 16)
+    rooms: int = _size(0, 0, 8)
+    mixed_layouts: bool = False
     guided: bool = False
     short: bool = False
     withholds: bool = False

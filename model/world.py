@@ -1,4 +1,4 @@
-"""The world: five machines over one set of requests and workers, and a protocol."""
+"""The world: machines over one set of requests and workers, and a protocol."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from rackproof.model.faults import Budget
 from rackproof.model.kernel import each, evolve, fixed, frozen, identifier, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
+from rackproof.model.peers import Link, Peer
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
-from rackproof.model.sorts import Blocks, Requests, Workers
+from rackproof.model.rooms import Room
+from rackproof.model.sorts import Blocks, Links, Peers, Requests, Rooms, Workers
 from rackproof.model.stream import Stage, Stream
 
 
@@ -25,9 +27,11 @@ class World:
     front; most_dispatches: all of that together; handles: how many a transfer is split over;
     sessions: whether all requests are of one session, which is bound to a worker; given: the faults
     at the start. roles and trays: of each worker; homes: the worker that each block is on.
+    readers and owners: of each link, who reads over it and whose memory; layouts_differ: the two do
+    not lay KV out alike.
 
     discovery_up: discovery itself answers. draining: the frontend was told to stop. session: the
-    worker that the session is bound to.
+    worker that the session is bound to. domain_down: the NVLink domain has a fault.
     """
 
     protocol: Protocol = fixed()
@@ -43,6 +47,9 @@ class World:
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
+    readers: tuple[int, ...] = fixed(())
+    owners: tuple[int, ...] = fixed(())
+    layouts_differ: bool = fixed(default=False)
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
@@ -52,6 +59,10 @@ class World:
     discovery_up: bool = True
     draining: bool = False
     session: int | None = identifier(Workers)
+    peers: tuple[Peer, ...] = each(Peers)
+    links: tuple[Link, ...] = each(Links)
+    rooms: tuple[Room, ...] = each(Rooms)
+    domain_down: bool = False
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:

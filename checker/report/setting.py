@@ -20,6 +20,8 @@ _COUNTED: Final = {
     "tokens": ("token", ""),
     "blocks-per-worker": ("block", " per worker"),
     "handles": ("handle", ""),
+    "links": ("link", ""),
+    "rooms": ("room", ""),
 }
 
 
@@ -119,11 +121,20 @@ def _rack(setting: Setting) -> dict[str, Any]:
     return {**where, **bundled.rack, **{role: counts[role] for role in ROLES}}
 
 
+def _left_out() -> frozenset[str]:
+    """The parts of the world that it has none of unless a scope asks for them."""
+    from rackproof.model.scope import Scope  # noqa: PLC0415
+
+    return frozenset(kebab(a.name) for a in attrs.fields(Scope) if a.default == 0)
+
+
 def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
+    unsaid = _left_out()
     for name, value in scope.items():
+        if not value and name in unsaid:
+            continue
         if isinstance(value, bool):
-            if value:
-                yield name
+            yield name
         elif name in _COUNTED and isinstance(value, int):
             noun, rest = _COUNTED[name]
             yield counted(value, noun) + rest

@@ -29,12 +29,21 @@ from rackproof.model.protocol.kv import (
     Transfer,
 )
 from rackproof.model.protocol.mechanism import Mechanism, described
+from rackproof.model.protocol.peers import (
+    CacheOnUpdate,
+    LinkFailure,
+    PeersMechanisms,
+    WeightsCheck,
+)
 from rackproof.model.protocol.retry import Replay, RetryMechanisms
+from rackproof.model.protocol.rooms import RoomsMechanisms
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
+    "CacheOnUpdate",
     "Dispatch",
+    "LinkFailure",
     "LoadFailure",
     "Mechanism",
     "Protocol",
@@ -43,6 +52,7 @@ __all__ = [
     "Replay",
     "SenderStops",
     "Transfer",
+    "WeightsCheck",
     "ZeroBudget",
     "mechanisms",
     "with_mechanisms",
@@ -53,12 +63,21 @@ CONCERNS: Final = {
     "retry": RetryMechanisms,
     "endpoint": EndpointMechanisms,
     "kv": KvMechanisms,
+    "peers": PeersMechanisms,
+    "rooms": RoomsMechanisms,
 }
 """Each concern with its mechanisms, in the order in which they are told."""
 
 
 @frozen
-class Protocol(StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms):
+class Protocol(
+    StreamMechanisms,
+    RetryMechanisms,
+    EndpointMechanisms,
+    KvMechanisms,
+    PeersMechanisms,
+    RoomsMechanisms,
+):
     """A choice of every mechanism."""
 
 

@@ -21,6 +21,7 @@ ONE, TWO, THREE = {"aggregated": 1}, {"aggregated": 2}, {"aggregated": 3}
 PAIR, TWO_PREFILL = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 1}
 GATEWAY = {"gateway-retries": 1, "retry-limit": 0}
 BOTH_AT_ONCE = {"dispatch": "concurrent", "transfer": "push"}
+LINK, ROOM = {"requests": 0, "links": 1}, {"requests": 0, "rooms": 1}
 
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
 
@@ -110,6 +111,23 @@ MUTANTS: tuple[Case, ...] = (
         {"hang": 1, "resume": 1, "clock-skew": 1},
         "no-overwrite-in-flight",
     ),
+    ({"generation-in-handles": False}, PAIR, LINK, {"peer-crash": 1}, "no-stale-access"),
+    ({"clear-signals-on-connect": False}, PAIR, LINK, {"peer-crash": 1}, "no-stale-access"),
+    ({"clear-signals-on-connect": False}, PAIR, LINK, {"scale-up": 1}, "no-stale-access"),
+    ({"quiesce-before-teardown": False}, PAIR, LINK, {"peer-crash": 1}, "no-crash-by-peer"),
+    ({"unmap-on-peer-loss": False}, PAIR, LINK, {"peer-crash": 1}, "memory-reclaimed"),
+    ({"replace-stale-endpoint": False}, PAIR, LINK, {"peer-crash": 1}, "links-recover"),
+    ({"fall-back-to-scale-out": False}, PAIR, LINK, {"domain-fault": 1}, "no-crash-by-peer"),
+    ({"fail-path-of-handshake": "wait"}, PAIR, LINK, {"handshake-failure": 1}, "reads-end"),
+    ({"fail-path-of-handshake": "wait"}, PAIR, LINK, {"link-post-failure": 1}, "reads-end"),
+    ({"fail-path-of-handshake": "crash"}, PAIR, LINK, {"peer-crash": 1}, "no-crash-by-peer"),
+    ({"compare-layout": False}, PAIR, {**LINK, "mixed-layouts": True}, {}, "kv-compatible"),
+    ({"compare-weights-version": "handshake"}, PAIR, LINK, {"weight-update": 1}, "kv-compatible"),
+    ({"compare-weights-version": "never"}, PAIR, LINK, {"weight-update": 1}, "kv-compatible"),
+    ({"cache-on-weight-update": "keep"}, PAIR, LINK, {"weight-update": 1}, "cache-is-current"),
+    ({"clear-status-on-reuse": False}, PAIR, ROOM, {}, "rooms-empty"),
+    ({"reject-duplicate-rooms": False}, PAIR, ROOM, {"duplicate-room": 1}, "no-crash-by-room"),
+    ({"latch-failed-status": False}, PAIR, ROOM, {"room-failure": 1}, "failed-rooms-stay-failed"),
 )
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
@@ -198,6 +216,7 @@ CHOICES = {
     ("read-validation", "generation"),
     ("read-validation", "checksum"),
     ("gateway-replay", "never"),
+    ("cache-on-weight-update", "salt"),
 }
 """Alternatives that are as good as the reference's."""
 
@@ -268,6 +287,7 @@ def test_alternatives_that_are_as_good(name: str, value: object) -> None:
         ({"handles": 2}, {"transfer-failure": 1, "leave": 1}),
         ({"gateway-retries": 1, "retry-limit": 0}, {"crash": 1, "leave": 1}),
         ({"requests": 2, "tokens": 1}, {"slow-read": 1, "post-failure": 1}),
+        (LINK, {"peer-crash": 1, "weight-update": 2}),
     ):
         assert not explored({name: value}, PAIR, scope, faults).violated
 
