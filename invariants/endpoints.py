@@ -46,7 +46,8 @@ def live_endpoint_selectable(world: World, worker: int) -> bool:
     """When nothing more can happen, the router may choose every live worker."""
     endpoint = world.endpoints[worker]
     unseen = endpoint.stale and not world.protocol.route_on_stale_metrics
-    marked = endpoint.inhibited or endpoint.overloaded or unseen
+    inhibited = endpoint.inhibited and not endpoint.half_open
+    marked = inhibited or endpoint.overloaded or unseen
     return endpoint.process != Process.UP or (endpoint.listed and not marked)
 
 

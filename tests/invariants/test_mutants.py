@@ -144,6 +144,13 @@ PAIRED: tuple[Case, ...] = (
         "kv-consistent",
     ),
     (
+        {"trials-expire": False, "half-open": True},
+        TWO,
+        {"requests": 2, "tokens": 1},
+        {"disconnect": 1, "leave": 1},
+        "live-endpoint-selectable",
+    ),
+    (
         {"resync-mirror": False, "select-from-discovery": False, "raw-removal-events": False},
         TWO,
         {},
@@ -217,6 +224,7 @@ CHOICES = {
     ("read-validation", "checksum"),
     ("gateway-replay", "never"),
     ("cache-on-weight-update", "salt"),
+    ("half-open", True),
 }
 """Alternatives that are as good as the reference's."""
 
@@ -286,6 +294,7 @@ def test_alternatives_that_are_as_good(name: str, value: object) -> None:
     for scope, faults in (
         ({"handles": 2}, {"transfer-failure": 1, "leave": 1}),
         ({"gateway-retries": 1, "retry-limit": 0}, {"crash": 1, "leave": 1}),
+        ({}, {"crash": 1, "disconnect": 1}),
         ({"requests": 2, "tokens": 1}, {"slow-read": 1, "post-failure": 1}),
         (LINK, {"peer-crash": 1, "weight-update": 2}),
     ):
