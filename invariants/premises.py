@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rackproof.model.endpoint import DEAD
+from rackproof.model.index import Lane
 from rackproof.model.kernel import sometimes
 from rackproof.model.request import TERMINAL, Phase
-from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
+from rackproof.model.sorts import Attempts, Blocks, Prefixes, Requests, Workers
 from rackproof.model.world import World
 
 
@@ -81,3 +82,35 @@ def a_worker_was_marked(world: World, worker: int) -> bool:
     """The router had marked a worker as not to be chosen."""
     endpoint = world.endpoints[worker]
     return endpoint.inhibited or endpoint.overloaded
+
+
+@sometimes(worker=Workers, prefix=Prefixes)
+def a_prefix_was_cached(world: World, worker: int, prefix: int) -> bool:
+    """A worker held a prefix."""
+    return prefix in world.caches[worker].holds
+
+
+@sometimes(worker=Workers, prefix=Prefixes)
+def a_prefix_was_indexed(world: World, worker: int, prefix: int) -> bool:
+    """The index had an entry."""
+    return prefix in world.known[worker].believed
+
+
+@sometimes(worker=Workers)
+def a_dead_worker_was_indexed(world: World, worker: int) -> bool:
+    """The index had an entry of a dead worker."""
+    if world.endpoints[worker].process not in DEAD:
+        return False
+    return world.known[worker].believed != frozenset()
+
+
+@sometimes()
+def a_router_was_recovering(world: World) -> bool:
+    """A router had started and did not serve yet."""
+    return not world.router.serving
+
+
+@sometimes(worker=Workers)
+def a_worker_was_asked(world: World, worker: int) -> bool:
+    """The router had asked a worker what it holds."""
+    return world.known[worker].lane == Lane.ASKING

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from rackproof.model import endpoint, kv, request, retry, stream
+from rackproof.model import endpoint, index, kv, request, retry, stream
 from rackproof.model.endpoint import Endpoint, Role
+from rackproof.model.index import IN_FLIGHT, Cache, Event, Known
 from rackproof.model.kernel import Bundle, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
 from rackproof.model.protocol import Protocol
@@ -32,7 +33,7 @@ def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
 
 TRANSITIONS: Final = tuple(
     transition
-    for machine in (request, retry, stream, kv, endpoint)
+    for machine in (request, retry, stream, kv, endpoint, index)
     for transition in _transitions(machine)
 )
 """Every transition of the world, machine by machine."""
@@ -83,6 +84,7 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
 def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequence[int]) -> World:
     each_request = range(scope.requests)
     each_attempt = range(scope.retry_limit + 1)
+    no_events = tuple(Event() for _ in range(_in_flight(scope)))
     shape = Request(guided=scope.guided, short=scope.short, withholds=scope.withholds)
     return World(
         protocol=protocol,
@@ -94,6 +96,7 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         roles=tuple(Role(instance.role) for instance in placement.instances),
         trays=tuple(instance.tray for instance in placement.instances),
         homes=tuple(homes),
+        prefixes=scope.prefixes,
         requests=tuple(shape for _ in each_request),
         streams=tuple(
             Stream(attempts=tuple(Attempt() for _ in each_attempt)) for _ in each_request
@@ -102,8 +105,25 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         retries=tuple(Retry() for _ in each_request),
         endpoints=tuple(Endpoint() for _ in placement.instances),
         blocks=tuple(Block() for _ in homes),
+        caches=tuple(Cache(kept=no_events) for _ in placement.instances),
+        known=tuple(Known(flight=no_events) for _ in placement.instances),
+        changes_left=_changes(scope),
         budget=scope.budget,
     )
+
+
+def _in_flight(scope: Scope) -> int:
+    return IN_FLIGHT if scope.prefixes else 0
+
+
+def _changes(scope: Scope) -> int:
+    return scope.cache_changes if scope.prefixes else 0
+
+
+def _restarts(scope: Scope) -> int:
+    """How often an engine may start again."""
+    counts = [scope.faults.get(name, 0) for name in ("engine-restart", "rejoin")]
+    return sum(counts) if scope.prefixes else 0
 
 
 def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
@@ -112,6 +132,11 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "handles": scope.handles,
         "dispatches": scope.retry_limit + 2,
         "faults": max([1, *scope.faults.values()]),
+        "changes": _changes(scope),
+        "numbers": _changes(scope) + _restarts(scope),
+        "epochs": _restarts(scope),
+        "prefix": scope.prefixes,
+        "event": _in_flight(scope),
         "tray": len(placement.trays),
         "request": scope.requests,
         "attempt": scope.retry_limit + 1,

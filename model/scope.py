@@ -38,7 +38,9 @@ class Scope:
     many each output has. max_tokens: how many each request may have (by default the same; more
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
-    handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
+    handles: how many pieces a transfer is split over. prefixes: blocks
+    of cached prompt, each behind the one before, which the router's index follows; 0 where there is
+    no index. cache_changes: how often caches change, in all. guided, short, withholds: the shape of every
     request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
     """
 
@@ -48,6 +50,8 @@ class Scope:
     retry_limit: int = _size(1, 0, 16)
     blocks_per_worker: int = _size(1, 1, 16)
     handles: int = _size(1, 1, 8)
+    prefixes: int = _size(0, 0, 4)
+    cache_changes: int = _size(3, 1, 8)
     guided: bool = False
     short: bool = False
     withholds: bool = False
@@ -61,6 +65,8 @@ class Scope:
             raise ModelError(
                 f"max-tokens is at least tokens ({self.tokens}), not {self.max_tokens}"
             )
+        if self.prefixes and self.requests:
+            raise ModelError("prefixes are looked at by themselves: requests is 0 there")
         for fault, count in self.faults.items():
             if fault not in fault_names():
                 raise ModelError(f"there is no fault {fault!r}")

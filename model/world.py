@@ -1,4 +1,4 @@
-"""The world: five machines over one set of requests and workers, and a protocol."""
+"""The world: six machines over one set of requests and workers, and a protocol."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
-from rackproof.model.kernel import each, evolve, fixed, frozen, put
+from rackproof.model.index import Cache, Known, Router
+from rackproof.model.kernel import bounded, each, evolve, fixed, frozen, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
@@ -23,6 +24,7 @@ class World:
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
     retry limit and one; handles: how many a transfer is split over; given: the faults at the
     start. roles and trays: of each worker; homes: the worker that each block is on.
+    prefixes: how many there are to cache; changes_left: how often caches may still change.
     """
 
     protocol: Protocol = fixed()
@@ -34,12 +36,17 @@ class World:
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
+    prefixes: int = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
     retries: tuple[Retry, ...] = each(Requests)
     endpoints: tuple[Endpoint, ...] = each(Workers)
     blocks: tuple[Block, ...] = each(Blocks)
+    caches: tuple[Cache, ...] = each(Workers)
+    known: tuple[Known, ...] = each(Workers)
+    router: Router = Router()
+    changes_left: int = bounded(0, "changes")
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:
@@ -84,6 +91,20 @@ class World:
         """The world with a block changed."""
         changed = evolve(self.blocks[block], **changes)
         return evolve(self, blocks=put(self.blocks, block, changed))
+
+    def with_cache(self, worker: int, **changes: Any) -> World:
+        """The world with a worker's cache changed."""
+        changed = evolve(self.caches[worker], **changes)
+        return evolve(self, caches=put(self.caches, worker, changed))
+
+    def with_known(self, worker: int, **changes: Any) -> World:
+        """The world with what the router's index has of a worker changed."""
+        changed = evolve(self.known[worker], **changes)
+        return evolve(self, known=put(self.known, worker, changed))
+
+    def change(self) -> World:
+        """The world with one change of a cache fewer to come."""
+        return evolve(self, changes_left=self.changes_left - 1)
 
     def end(self, request: int, phase: Phase) -> World:
         """The world in which a request is over."""

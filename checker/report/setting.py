@@ -20,6 +20,8 @@ _COUNTED: Final = {
     "tokens": ("token", ""),
     "blocks-per-worker": ("block", " per worker"),
     "handles": ("handle", ""),
+    "prefixes": ("prefix block", ""),
+    "cache-changes": ("change", " of a cache"),
 }
 
 

@@ -19,6 +19,7 @@ from attrs import frozen
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.protocol.endpoint import EndpointMechanisms
+from rackproof.model.protocol.index import AfterGap, IndexMechanisms, RestartSignal
 from rackproof.model.protocol.kv import KvMechanisms, LoadFailure, Release, Transfer
 from rackproof.model.protocol.mechanism import Mechanism, described
 from rackproof.model.protocol.retry import RetryMechanisms
@@ -26,10 +27,12 @@ from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
+    "AfterGap",
     "LoadFailure",
     "Mechanism",
     "Protocol",
     "Release",
+    "RestartSignal",
     "Transfer",
     "ZeroBudget",
     "mechanisms",
@@ -41,12 +44,15 @@ CONCERNS: Final = {
     "retry": RetryMechanisms,
     "endpoint": EndpointMechanisms,
     "kv": KvMechanisms,
+    "index": IndexMechanisms,
 }
 """Each concern with its mechanisms, in the order in which they are told."""
 
 
 @frozen
-class Protocol(StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms):
+class Protocol(
+    StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms, IndexMechanisms
+):
     """A choice of every mechanism."""
 
 

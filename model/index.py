@@ -1,0 +1,567 @@
+"""The KV index: which cached prefixes the router believes that each worker holds.
+
+The truth is the engine's cache: it changes by itself, and each change is published as a numbered
+event. Belief is the router's index: it follows the events, finds out by their numbers that some are
+missing, and asks. A prefix continues the one before it, whose blocks are its parent. An index that
+is wrong makes requests slow, never wrong: the engine looks into its own cache.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from rackproof.model.endpoint import DEAD, Process
+from rackproof.model.kernel import (
+    bounded,
+    each,
+    environment,
+    evolve,
+    fault,
+    frozen,
+    identifier,
+    members,
+    put,
+    step,
+    timer,
+    transition,
+)
+from rackproof.model.logic import some
+from rackproof.model.protocol import AfterGap, RestartSignal
+from rackproof.model.sorts import Places, Prefixes, Workers
+
+if TYPE_CHECKING:
+    from rackproof.model.world import World
+
+IN_FLIGHT: Final = 2
+"""How many events may be on their way from a worker, and how many it can replay."""
+
+
+class Kind(Enum):
+    """What an event tells."""
+
+    NOTHING = "nothing"
+    """There is no event in this place."""
+    STORED = "stored"
+    REMOVED = "removed"
+    CLEARED = "cleared"
+
+
+class Lane(Enum):
+    """How the router stands to a worker."""
+
+    FOLLOWING = "following"
+    ASKING = "asking"
+    """It has asked what the worker holds; events wait until the answer is there."""
+    GONE = "gone"
+    """The worker is not in its list."""
+
+
+class Reading(Enum):
+    """What the router makes of the next event of a worker."""
+
+    NOTHING = "nothing"
+    STALE = "stale"
+    """Of an earlier life of the engine, of a removed worker, or applied already."""
+    RESTART = "restart"
+    GAP = "gap"
+    NEXT = "next"
+
+
+@frozen
+class Event:
+    """A change of a cache, as it is told."""
+
+    kind: Kind = Kind.NOTHING
+    prefix: int | None = identifier(Prefixes)
+    number: int = bounded(0, "numbers")
+    epoch: int = bounded(0, "epochs")
+
+
+@frozen
+class Cache:
+    """What an engine has cached, and what it publishes of it.
+
+    next: the number of its next event. epoch: how often it has started again. kept: the events that
+    it could replay, the last one last.
+    """
+
+    holds: frozenset[int] = members(Prefixes)
+    next: int = bounded(0, "numbers")
+    epoch: int = bounded(0, "epochs")
+    kept: tuple[Event, ...] = each(Places)
+
+
+@frozen
+class Known:
+    """What the router believes of a worker.
+
+    believed: what it holds. due: the number of the event that comes next. subscribed: the router
+    listens where the worker publishes. flight: events on their way, the oldest first. open, seen:
+    the index entry of the oldest has been read, and these workers were in it.
+    """
+
+    lane: Lane = Lane.FOLLOWING
+    believed: frozenset[int] = members(Prefixes)
+    due: int = bounded(0, "numbers")
+    epoch: int = bounded(0, "epochs")
+    subscribed: bool = True
+    flight: tuple[Event, ...] = each(Places)
+    open: bool = False
+    seen: frozenset[int] = members(Workers)
+
+
+@frozen
+class Router:
+    """The router as a process. early: it served before it had heard from every live worker."""
+
+    serving: bool = True
+    early: bool = False
+
+
+NOBODY: Final[frozenset[int]] = frozenset()
+"""The empty set of prefixes, or of workers."""
+
+
+def nothing(world: World) -> tuple[Event, ...]:
+    """No event in any place."""
+    return tuple(Event() for _ in range(IN_FLIGHT if world.prefixes else 0))
+
+
+def popped(flight: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The events on their way, without the oldest."""
+    return (*flight[1:], Event())
+
+
+def published(world: World, worker: int, kind: Kind, prefix: int | None) -> World | None:
+    """The world in which a worker has sent an event; None where no more may be on their way."""
+    cache, known = world.caches[worker], world.known[worker]
+    event = Event(kind=kind, prefix=prefix, number=cache.next, epoch=cache.epoch)
+    world = world.with_cache(worker, next=cache.next + 1)
+    if world.protocol.after_gap == AfterGap.REPLAY:
+        world = world.with_cache(worker, kept=(*cache.kept[1:], event))
+    if known.lane == Lane.GONE or not known.subscribed:
+        return world
+    first, second = known.flight
+    if second.kind != Kind.NOTHING:
+        return None
+    if first.kind == Kind.NOTHING:
+        return world.with_known(worker, flight=(event, second))
+    return world.with_known(worker, flight=(first, event))
+
+
+@transition(environment, worker=Workers, prefix=Prefixes)
+def store(world: World, worker: int, prefix: int) -> World | None:
+    """{worker} computes {prefix}, keeps it in its cache, and publishes that."""
+    holds = world.caches[worker].holds
+    if not world.changes_left or world.endpoints[worker].process != Process.UP or prefix in holds:
+        return None
+    if prefix > 0 and prefix - 1 not in holds:
+        return None
+    changed = world.change().with_cache(worker, holds=holds | {prefix})
+    return published(changed, worker, Kind.STORED, prefix)
+
+
+@transition(environment, worker=Workers, prefix=Prefixes)
+def evict(world: World, worker: int, prefix: int) -> World | None:
+    """{worker} evicts {prefix}, which nothing in its cache continues, and publishes that."""
+    holds = world.caches[worker].holds
+    if not world.changes_left or world.endpoints[worker].process != Process.UP:
+        return None
+    if prefix not in holds or (prefix + 1 < world.prefixes and prefix + 1 in holds):
+        return None
+    changed = world.change().with_cache(worker, holds=holds - {prefix})
+    return published(changed, worker, Kind.REMOVED, prefix)
+
+
+@transition(environment, worker=Workers)
+def clear_cache(world: World, worker: int) -> World | None:
+    """{worker} clears its whole cache (a reset, new weights), and publishes that."""
+    if not world.changes_left or not world.caches[worker].holds:
+        return None
+    if world.endpoints[worker].process != Process.UP:
+        return None
+    changed = world.change().with_cache(worker, holds=NOBODY)
+    return published(changed, worker, Kind.CLEARED, None)
+
+
+@transition(fault, worker=Workers)
+def lost_event(world: World, worker: int) -> World | None:
+    """The oldest event on its way from {worker} is lost: a blip, a full buffer, a slow consumer."""
+    if not world.prefixes or not world.budget.lost_event:
+        return None
+    known = world.known[worker]
+    if known.flight[0].kind == Kind.NOTHING or known.open:
+        return None
+    return world.spend("lost_event").with_known(worker, flight=popped(known.flight))
+
+
+@transition(fault, worker=Workers)
+def publish_failure(world: World, worker: int) -> World | None:
+    """{worker} fails to publish its event: the number is used, nothing is sent or kept."""
+    if not world.prefixes or not world.budget.publish_failure:
+        return None
+    cache, known = world.caches[worker], world.known[worker]
+    first, second = known.flight
+    if first.kind == Kind.NOTHING or second.kind != Kind.NOTHING or known.open:
+        return None
+    kept = cache.kept
+    if kept[-1] == first:
+        kept = (Event(), *kept[:-1])
+    world = world.spend("publish_failure").with_cache(worker, kept=kept)
+    return world.with_known(worker, flight=nothing(world))
+
+
+def restarted(world: World, worker: int, numbers_go_on: bool) -> World:
+    """The world in which an engine has started again, with an empty cache."""
+    cache = world.caches[worker]
+    world = world.with_cache(worker, holds=NOBODY, epoch=cache.epoch + 1)
+    return world if numbers_go_on else world.with_cache(worker, next=0, kept=nothing(world))
+
+
+@transition(fault, worker=Workers)
+def engine_restart(world: World, worker: int) -> World | None:
+    """The engine of {worker} starts again under its old id, with an empty cache."""
+    if not world.prefixes or not world.budget.engine_restart:
+        return None
+    if world.endpoints[worker].process != Process.UP:
+        return None
+    protocol = world.protocol
+    world = restarted(world.spend("engine_restart"), worker, protocol.persistent_publisher)
+    if protocol.restart_signal == RestartSignal.CLEARED:
+        return published(world, worker, Kind.CLEARED, None)
+    return world
+
+
+@transition(fault, worker=Workers)
+def rejoin(world: World, worker: int) -> World | None:
+    """{worker}, which was dead and removed, is started again and registers under its old id."""
+    if not world.prefixes or not world.budget.rejoin:
+        return None
+    if world.endpoints[worker].process not in DEAD or world.known[worker].lane != Lane.GONE:
+        return None
+    world = restarted(world.spend("rejoin"), worker, numbers_go_on=False)
+    return world.with_endpoint(worker, process=Process.UP, listed=True, mirrored=True)
+
+
+@transition(fault, worker=Workers)
+def reregistration(world: World, worker: int) -> World | None:
+    """{worker} is taken off the router's list and put on it again; its engine goes on."""
+    if not world.prefixes or not world.budget.reregistration:
+        return None
+    if world.known[worker].lane == Lane.GONE or not world.endpoints[worker].listed:
+        return None
+    world = removed(world.spend("reregistration"), worker)
+    return joined(world.with_known(worker, flight=nothing(world)), worker)
+
+
+@transition(fault, worker=Workers)
+def publisher_move(world: World, worker: int) -> World | None:
+    """The publisher of {worker} moves to another address: what it sends does not arrive."""
+    if not world.prefixes or not world.budget.publisher_move:
+        return None
+    known = world.known[worker]
+    if known.lane == Lane.GONE or not known.subscribed or known.open:
+        return None
+    world = world.spend("publisher_move")
+    return world.with_known(worker, subscribed=False, flight=nothing(world))
+
+
+@transition(fault)
+def router_restart(world: World) -> World | None:
+    """The router starts again, with an empty index."""
+    if not world.prefixes or not world.budget.router_restart:
+        return None
+    world = world.spend("router_restart")
+    fresh = tuple(Known(lane=Lane.GONE, flight=nothing(world)) for _ in world.known)
+    return evolve(world, known=fresh, router=evolve(world.router, serving=False))
+
+
+def reading(world: World, worker: int) -> Reading:
+    """What the router makes of the oldest event on its way from a worker."""
+    known, protocol = world.known[worker], world.protocol
+    event = known.flight[0]
+    if event.kind == Kind.NOTHING:
+        return Reading.NOTHING
+    if known.open:
+        return Reading.NEXT
+    if known.lane == Lane.ASKING:
+        return Reading.NOTHING
+    if known.lane == Lane.GONE:
+        return Reading.STALE if protocol.fence_removed else Reading.NEXT
+    if protocol.restart_signal == RestartSignal.EPOCH and event.epoch != known.epoch:
+        return Reading.RESTART if event.epoch > known.epoch else Reading.STALE
+    if event.number < known.due:
+        back = protocol.restart_signal == RestartSignal.ROLLBACK
+        return Reading.RESTART if back else Reading.STALE
+    if event.number > known.due and protocol.after_gap != AfterGap.IGNORE:
+        return Reading.GAP
+    return Reading.NEXT
+
+
+def arrives(world: World, worker: int, prefix: int, kind: Kind) -> bool:
+    """Whether the router is to apply an event of this kind, of this prefix."""
+    event = world.known[worker].flight[0]
+    if event.kind != kind or event.prefix != prefix:
+        return False
+    return reading(world, worker) == Reading.NEXT
+
+
+def consumed(world: World, worker: int) -> World:
+    """The world in which the oldest event of a worker is applied, or dropped where it is next."""
+    known = world.known[worker]
+    world = world.with_known(worker, flight=popped(known.flight), open=False, seen=NOBODY)
+    if known.lane == Lane.GONE:
+        return world
+    return world.with_known(worker, due=known.flight[0].number + 1)
+
+
+def parent_unknown(world: World, worker: int, prefix: int) -> bool:
+    """Whether the index lacks what a prefix continues."""
+    return prefix > 0 and prefix - 1 not in world.known[worker].believed
+
+
+@transition(step, worker=Workers, prefix=Prefixes)
+def read_entry(world: World, worker: int, prefix: int) -> World | None:
+    """For an event of {worker} the router reads who is in the index entry of {prefix}."""
+    if world.protocol.revalidate_before_commit or world.known[worker].open:
+        return None
+    stored = arrives(world, worker, prefix, Kind.STORED)
+    if not stored and not arrives(world, worker, prefix, Kind.REMOVED):
+        return None
+    if stored and parent_unknown(world, worker, prefix):
+        return None
+    seen = frozenset(w for w, known in enumerate(world.known) if prefix in known.believed)
+    return world.with_known(worker, open=True, seen=seen)
+
+
+def committed(world: World, worker: int, prefix: int) -> World | None:
+    """The world in which the index entry of a prefix is as it was when it was read."""
+    if world.protocol.revalidate_before_commit:
+        return world
+    known = world.known[worker]
+    if not known.open:
+        return None
+    for other in range(len(world.known)):
+        believed = world.known[other].believed
+        before = believed | {prefix} if other in known.seen else believed - {prefix}
+        world = world.with_known(other, believed=before)
+    return world
+
+
+@transition(step, worker=Workers, prefix=Prefixes)
+def apply_stored(world: World, worker: int, prefix: int) -> World | None:
+    """The router hears that {worker} holds {prefix}, and enters it in the index."""
+    if not arrives(world, worker, prefix, Kind.STORED):
+        return None
+    if not world.known[worker].open and parent_unknown(world, worker, prefix):
+        return None
+    after = committed(world, worker, prefix)
+    if after == None:
+        return None
+    believed = after.known[worker].believed | {prefix}
+    return consumed(after.with_known(worker, believed=believed), worker)
+
+
+@transition(step, worker=Workers, prefix=Prefixes)
+def refuse_orphan(world: World, worker: int, prefix: int) -> World | None:
+    """The router hears that {worker} holds {prefix}, does not know its parent, and drops that."""
+    if not arrives(world, worker, prefix, Kind.STORED) or world.known[worker].open:
+        return None
+    return consumed(world, worker) if parent_unknown(world, worker, prefix) else None
+
+
+@transition(step, worker=Workers, prefix=Prefixes)
+def apply_removed(world: World, worker: int, prefix: int) -> World | None:
+    """The router hears that {worker} has evicted {prefix}, and takes it out of the index."""
+    if not arrives(world, worker, prefix, Kind.REMOVED):
+        return None
+    after = committed(world, worker, prefix)
+    if after == None:
+        return None
+    believed = after.known[worker].believed - {prefix}
+    return consumed(after.with_known(worker, believed=believed), worker)
+
+
+@transition(step, worker=Workers)
+def apply_cleared(world: World, worker: int) -> World | None:
+    """The router hears that {worker} has cleared its cache."""
+    if not world.prefixes or world.known[worker].flight[0].kind != Kind.CLEARED:
+        return None
+    if reading(world, worker) != Reading.NEXT:
+        return None
+    if world.protocol.obey_cleared:
+        world = world.with_known(worker, believed=NOBODY)
+    return consumed(world, worker)
+
+
+@transition(step, worker=Workers)
+def drop_event(world: World, worker: int) -> World | None:
+    """The router drops an event of {worker}: it is old, or the worker is removed."""
+    if not world.prefixes or reading(world, worker) != Reading.STALE:
+        return None
+    return world.with_known(worker, flight=popped(world.known[worker].flight))
+
+
+@transition(step, worker=Workers)
+def see_gap(world: World, worker: int) -> World | None:
+    """The router finds that events of {worker} are missing, and asks for them."""
+    if not world.prefixes or reading(world, worker) != Reading.GAP:
+        return None
+    return world.with_known(worker, lane=Lane.ASKING)
+
+
+@transition(step, worker=Workers)
+def see_restart(world: World, worker: int) -> World | None:
+    """By its next event the router finds that the engine of {worker} has started again."""
+    if not world.prefixes or reading(world, worker) != Reading.RESTART:
+        return None
+    event = world.known[worker].flight[0]
+    return reset(world, worker, event.epoch, event.number)
+
+
+def reset(world: World, worker: int, epoch: int, due: int) -> World:
+    """The world in which the router has begun anew with a worker that started again."""
+    asks = world.protocol.after_gap != AfterGap.IGNORE
+    lane = Lane.ASKING if asks else Lane.FOLLOWING
+    due = 0 if asks else due
+    return world.with_known(worker, believed=NOBODY, epoch=epoch, due=due, lane=lane)
+
+
+@transition(timer, worker=Workers)
+def heartbeat(world: World, worker: int) -> World | None:
+    """{worker} repeats its last number, and the router finds that it is not where it should be."""
+    if not world.prefixes or not world.protocol.heartbeat_numbers:
+        return None
+    cache, known, protocol = world.caches[worker], world.known[worker], world.protocol
+    if known.lane != Lane.FOLLOWING or not known.subscribed or not world.endpoints[worker].answers:
+        return None
+    if known.flight[0].kind != Kind.NOTHING:
+        return None
+    if protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.epoch:
+        return reset(world, worker, cache.epoch, cache.next)
+    if protocol.restart_signal == RestartSignal.ROLLBACK and cache.next < known.due:
+        return reset(world, worker, cache.epoch, cache.next)
+    if cache.next <= known.due or protocol.after_gap == AfterGap.IGNORE:
+        return None
+    return world.with_known(worker, lane=Lane.ASKING)
+
+
+@transition(step, worker=Workers)
+def answer(world: World, worker: int) -> World | None:
+    """{worker} answers what it was asked; what is still on its way was in the answer."""
+    if not world.prefixes:
+        return None
+    known, cache = world.known[worker], world.caches[worker]
+    if known.lane != Lane.ASKING or not known.subscribed or not world.endpoints[worker].answers:
+        return None
+    if world.protocol.after_gap == AfterGap.REPLAY:
+        believed = replayed(world, worker)
+    else:
+        believed = cache.holds
+    world = world.with_known(worker, lane=Lane.FOLLOWING, believed=believed)
+    world = world.with_known(worker, due=cache.next, epoch=cache.epoch)
+    return world.with_known(worker, flight=nothing(world), open=False, seen=NOBODY)
+
+
+def replayed(world: World, worker: int) -> frozenset[int]:
+    """What the router believes once the events from the one that is due on were applied again."""
+    known = world.known[worker]
+    believed = known.believed
+    for event in world.caches[worker].kept:
+        if event.kind != Kind.NOTHING and event.number >= known.due:
+            believed = told(world, believed, event)
+    return believed
+
+
+def told(world: World, believed: frozenset[int], event: Event) -> frozenset[int]:
+    """What is believed after an event."""
+    if event.kind == Kind.CLEARED:
+        return NOBODY if world.protocol.obey_cleared else believed
+    for prefix in range(world.prefixes):
+        if event.prefix == prefix:
+            if event.kind == Kind.REMOVED:
+                return believed - {prefix}
+            orphan = prefix > 0 and prefix - 1 not in believed
+            return believed if orphan else believed | {prefix}
+    return believed
+
+
+def removed(world: World, worker: int) -> World:
+    """The world in which the router has taken a worker off its list."""
+    known, protocol = world.known[worker], world.protocol
+    return world.with_known(
+        worker,
+        lane=Lane.GONE,
+        subscribed=True,
+        believed=NOBODY if protocol.clear_on_removal else known.believed,
+        due=0 if protocol.reset_number_on_removal else known.due,
+    )
+
+
+def joined(world: World, worker: int) -> World:
+    """The world in which the router has put a worker on its list."""
+    asks = world.protocol.ask_on_join and world.protocol.after_gap != AfterGap.IGNORE
+    return world.with_known(worker, lane=Lane.ASKING if asks else Lane.FOLLOWING)
+
+
+@transition(step, worker=Workers)
+def attach(world: World, worker: int) -> World | None:
+    """The router finds {worker} in discovery, and subscribes to its events."""
+    if not world.prefixes or world.known[worker].lane != Lane.GONE:
+        return None
+    return joined(world, worker) if world.endpoints[worker].listed else None
+
+
+@transition(step, worker=Workers)
+def detach(world: World, worker: int) -> World | None:
+    """The router hears that {worker} left discovery."""
+    if not world.prefixes:
+        return None
+    endpoint, lane = world.endpoints[worker], world.known[worker].lane
+    if endpoint.listed or endpoint.removal_missed or lane == Lane.GONE:
+        return None
+    if lane == Lane.ASKING and not world.protocol.cancel_recovery_on_removal:
+        return None
+    return removed(world, worker)
+
+
+@transition(step, worker=Workers)
+def resubscribe(world: World, worker: int) -> World | None:
+    """The router finds where the publisher of {worker} is now, and subscribes there."""
+    if not world.prefixes or not world.protocol.follow_publisher:
+        return None
+    known = world.known[worker]
+    if known.subscribed or known.lane == Lane.GONE:
+        return None
+    return joined(world.with_known(worker, subscribed=True), worker)
+
+
+def unheard(world: World, alive: bool) -> bool:
+    """Whether the router has yet to hear from a worker (alive: from one that would answer)."""
+    return some(
+        ((known.lane == Lane.ASKING) | ((known.lane == Lane.GONE) & endpoint.listed))
+        & (endpoint.answers | (not alive))
+        for known, endpoint in zip(world.known, world.endpoints, strict=True)
+    )
+
+
+@transition(step)
+def serve(world: World) -> World | None:
+    """The router begins to serve."""
+    if not world.prefixes or world.router.serving:
+        return None
+    if world.protocol.recover_before_serving and unheard(world, alive=False):
+        return None
+    early = world.router.early | unheard(world, alive=True)
+    return evolve(world, router=Router(serving=True, early=early))
+
+
+@transition(timer)
+def recovery_times_out(world: World) -> World | None:
+    """None of the workers that the router waits for answers: it serves without them."""
+    if not world.prefixes or world.router.serving or not world.protocol.recovery_timeout:
+        return None
+    if not unheard(world, alive=False) or unheard(world, alive=True):
+        return None
+    return evolve(world, router=evolve(world.router, serving=True))
