@@ -456,22 +456,23 @@ def answer(world: World, worker: int) -> World | None:
     if known.lane != Lane.ASKING or not known.subscribed or not world.endpoints[worker].answers:
         return None
     if world.protocol.after_gap == AfterGap.REPLAY:
-        believed = replayed(world, worker)
+        world = replayed(world, worker)
     else:
-        believed = cache.holds
-    world = world.with_known(worker, lane=Lane.FOLLOWING, believed=believed)
-    world = world.with_known(worker, due=cache.next, epoch=cache.epoch)
+        world = world.with_known(worker, believed=cache.holds, due=cache.next)
+    world = world.with_known(worker, lane=Lane.FOLLOWING, epoch=cache.epoch)
     return world.with_known(worker, flight=nothing(world), open=False, seen=NOBODY)
 
 
-def replayed(world: World, worker: int) -> frozenset[int]:
-    """What the router believes once the events from the one that is due on were applied again."""
-    known = world.known[worker]
-    believed = known.believed
-    for event in world.caches[worker].kept:
-        if event.kind != Kind.NOTHING and event.number >= known.due:
+def replayed(world: World, worker: int) -> World:
+    """The world in which the events that a worker kept are applied, from the one that is due on."""
+    known, cache = world.known[worker], world.caches[worker]
+    believed, due = known.believed, known.due
+    if world.protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.epoch:
+        believed, due = NOBODY, 0
+    for event in cache.kept:
+        if event.kind != Kind.NOTHING and event.number >= due:
             believed = told(world, believed, event)
-    return believed
+    return world.with_known(worker, believed=believed, due=max(due, cache.next))
 
 
 def told(world: World, believed: frozenset[int], event: Event) -> frozenset[int]:

@@ -122,7 +122,10 @@ def _rack(setting: Setting) -> dict[str, Any]:
 
 
 def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
+    absent = () if scope.get("prefixes") else ("prefixes", "cache-changes")
     for name, value in scope.items():
+        if name in absent:
+            continue
         if isinstance(value, bool):
             if value:
                 yield name
