@@ -21,12 +21,11 @@ from rackproof.model.kernel import (
     frozen,
     identifier,
     members,
-    put,
     step,
     timer,
     transition,
 )
-from rackproof.model.logic import some
+from rackproof.model.logic import lacks, some
 from rackproof.model.protocol import AfterGap, RestartSignal
 from rackproof.model.sorts import Places, Prefixes, Workers
 
@@ -93,22 +92,34 @@ class Cache:
 
 
 @frozen
+class Answer:
+    """An answer on its way: what the router is to believe, and the number to go on with."""
+
+    answered: bool = False
+    content: frozenset[int] = members(Prefixes)
+    resume: int = bounded(0, "numbers")
+    from_epoch: int = bounded(0, "epochs")
+
+
+@frozen
 class Known:
     """What the router believes of a worker.
 
-    believed: what it holds. due: the number of the event that comes next. subscribed: the router
-    listens where the worker publishes. flight: events on their way, the oldest first. open, seen:
-    the index entry of the oldest has been read, and these workers were in it.
+    believed: what it holds. due: the number of the event that comes next. heard_epoch: the life
+    of the engine that it is from. subscribed: the router listens where the worker publishes. flight: events on their way, the oldest first. open, seen:
+    the index entry of the oldest has been read, and these workers were in it. answer: to what the
+    router asked.
     """
 
     lane: Lane = Lane.FOLLOWING
     believed: frozenset[int] = members(Prefixes)
     due: int = bounded(0, "numbers")
-    epoch: int = bounded(0, "epochs")
+    heard_epoch: int = bounded(0, "epochs")
     subscribed: bool = True
     flight: tuple[Event, ...] = each(Places)
     open: bool = False
     seen: frozenset[int] = members(Workers)
+    answer: Answer = Answer()
 
 
 @frozen
@@ -249,7 +260,8 @@ def reregistration(world: World, worker: int) -> World | None:
     """{worker} is taken off the router's list and put on it again; its engine goes on."""
     if not world.prefixes or not world.budget.reregistration:
         return None
-    if world.known[worker].lane == Lane.GONE or not world.endpoints[worker].listed:
+    known = world.known[worker]
+    if known.lane == Lane.GONE or known.open or not world.endpoints[worker].listed:
         return None
     world = removed(world.spend("reregistration"), worker)
     return joined(world.with_known(worker, flight=nothing(world)), worker)
@@ -285,16 +297,17 @@ def reading(world: World, worker: int) -> Reading:
         return Reading.NOTHING
     if known.open:
         return Reading.NEXT
-    if known.lane == Lane.ASKING:
+    if known.lane == Lane.ASKING and protocol.hold_while_asking:
         return Reading.NOTHING
     if known.lane == Lane.GONE:
         return Reading.STALE if protocol.fence_removed else Reading.NEXT
-    if protocol.restart_signal == RestartSignal.EPOCH and event.epoch != known.epoch:
-        return Reading.RESTART if event.epoch > known.epoch else Reading.STALE
+    if protocol.restart_signal == RestartSignal.EPOCH and event.epoch != known.heard_epoch:
+        return Reading.RESTART if event.epoch > known.heard_epoch else Reading.STALE
     if event.number < known.due:
         back = protocol.restart_signal == RestartSignal.ROLLBACK
         return Reading.RESTART if back else Reading.STALE
-    if event.number > known.due and protocol.after_gap != AfterGap.IGNORE:
+    asks = protocol.after_gap != AfterGap.IGNORE and known.lane != Lane.ASKING
+    if event.number > known.due and asks:
         return Reading.GAP
     return Reading.NEXT
 
@@ -321,46 +334,53 @@ def parent_unknown(world: World, worker: int, prefix: int) -> bool:
     return prefix > 0 and prefix - 1 not in world.known[worker].believed
 
 
+def others(world: World, worker: int, prefix: int) -> bool:
+    """Whether the index has a prefix at another worker too."""
+    return some(
+        (not lacks(known.believed, prefix))
+        for other, known in enumerate(world.known)
+        if other != worker
+    )
+
+
 @transition(step, worker=Workers, prefix=Prefixes)
-def read_entry(world: World, worker: int, prefix: int) -> World | None:
-    """For an event of {worker} the router reads who is in the index entry of {prefix}."""
-    if world.protocol.revalidate_before_commit or world.known[worker].open:
+def read_for_split(world: World, worker: int, prefix: int) -> World | None:
+    """To enter {worker} at {prefix}, the router splits a node, and reads who is in it."""
+    if world.protocol.revalidate_split or not others(world, worker, prefix):
         return None
-    stored = arrives(world, worker, prefix, Kind.STORED)
-    if not stored and not arrives(world, worker, prefix, Kind.REMOVED):
+    if world.known[worker].open or not arrives(world, worker, prefix, Kind.STORED):
         return None
-    if stored and parent_unknown(world, worker, prefix):
+    if parent_unknown(world, worker, prefix):
         return None
     seen = frozenset(w for w, known in enumerate(world.known) if prefix in known.believed)
     return world.with_known(worker, open=True, seen=seen)
 
 
-def committed(world: World, worker: int, prefix: int) -> World | None:
-    """The world in which the index entry of a prefix is as it was when it was read."""
-    if world.protocol.revalidate_before_commit:
-        return world
-    known = world.known[worker]
-    if not known.open:
-        return None
-    for other in range(len(world.known)):
-        believed = world.known[other].believed
-        before = believed | {prefix} if other in known.seen else believed - {prefix}
-        world = world.with_known(other, believed=before)
-    return world
-
-
 @transition(step, worker=Workers, prefix=Prefixes)
 def apply_stored(world: World, worker: int, prefix: int) -> World | None:
     """The router hears that {worker} holds {prefix}, and enters it in the index."""
-    if not arrives(world, worker, prefix, Kind.STORED):
+    known = world.known[worker]
+    if known.open or not arrives(world, worker, prefix, Kind.STORED):
         return None
-    if not world.known[worker].open and parent_unknown(world, worker, prefix):
+    if parent_unknown(world, worker, prefix):
         return None
-    after = committed(world, worker, prefix)
-    if after == None:
+    if not world.protocol.revalidate_split and others(world, worker, prefix):
         return None
-    believed = after.known[worker].believed | {prefix}
-    return consumed(after.with_known(worker, believed=believed), worker)
+    world = world.with_known(worker, believed=known.believed | {prefix})
+    return consumed(world, worker)
+
+
+@transition(step, worker=Workers, prefix=Prefixes)
+def write_split(world: World, worker: int, prefix: int) -> World | None:
+    """The router enters {worker} at {prefix}, with the workers that it has read."""
+    known = world.known[worker]
+    if not known.open or not arrives(world, worker, prefix, Kind.STORED):
+        return None
+    for other in range(len(world.known)):
+        if other == worker or other in known.seen:
+            believed = world.known[other].believed | {prefix}
+            world = world.with_known(other, believed=believed)
+    return consumed(world, worker)
 
 
 @transition(step, worker=Workers, prefix=Prefixes)
@@ -374,13 +394,23 @@ def refuse_orphan(world: World, worker: int, prefix: int) -> World | None:
 @transition(step, worker=Workers, prefix=Prefixes)
 def apply_removed(world: World, worker: int, prefix: int) -> World | None:
     """The router hears that {worker} has evicted {prefix}, and takes it out of the index."""
-    if not arrives(world, worker, prefix, Kind.REMOVED):
+    known = world.known[worker]
+    if known.open or not arrives(world, worker, prefix, Kind.REMOVED):
         return None
-    after = committed(world, worker, prefix)
-    if after == None:
+    left = world.with_known(worker, believed=known.believed - {prefix})
+    if world.protocol.revalidate_delete or others(world, worker, prefix):
+        return consumed(left, worker)
+    return left.with_known(worker, open=True)
+
+
+@transition(step, worker=Workers, prefix=Prefixes)
+def delete_entry(world: World, worker: int, prefix: int) -> World | None:
+    """The router deletes the entry of {prefix}, which was empty without {worker}."""
+    if not world.known[worker].open or not arrives(world, worker, prefix, Kind.REMOVED):
         return None
-    believed = after.known[worker].believed - {prefix}
-    return consumed(after.with_known(worker, believed=believed), worker)
+    for other in range(len(world.known)):
+        world = world.with_known(other, believed=world.known[other].believed - {prefix})
+    return consumed(world, worker)
 
 
 @transition(step, worker=Workers)
@@ -425,7 +455,7 @@ def reset(world: World, worker: int, epoch: int, due: int) -> World:
     asks = world.protocol.after_gap != AfterGap.IGNORE
     lane = Lane.ASKING if asks else Lane.FOLLOWING
     due = 0 if asks else due
-    return world.with_known(worker, believed=NOBODY, epoch=epoch, due=due, lane=lane)
+    return world.with_known(worker, believed=NOBODY, heard_epoch=epoch, due=due, lane=lane)
 
 
 @transition(timer, worker=Workers)
@@ -438,7 +468,7 @@ def heartbeat(world: World, worker: int) -> World | None:
         return None
     if known.flight[0].kind != Kind.NOTHING:
         return None
-    if protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.epoch:
+    if protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.heard_epoch:
         return reset(world, worker, cache.epoch, cache.next)
     if protocol.restart_signal == RestartSignal.ROLLBACK and cache.next < known.due:
         return reset(world, worker, cache.epoch, cache.next)
@@ -449,30 +479,49 @@ def heartbeat(world: World, worker: int) -> World | None:
 
 @transition(step, worker=Workers)
 def answer(world: World, worker: int) -> World | None:
-    """{worker} answers what it was asked; what is still on its way was in the answer."""
+    """{worker} answers the router: with all it holds, or with the events that it kept."""
     if not world.prefixes:
         return None
     known, cache = world.known[worker], world.caches[worker]
-    if known.lane != Lane.ASKING or not known.subscribed or not world.endpoints[worker].answers:
+    if known.lane != Lane.ASKING or known.answer.answered or not known.subscribed:
+        return None
+    if not world.endpoints[worker].answers or known.open:
         return None
     if world.protocol.after_gap == AfterGap.REPLAY:
-        world = replayed(world, worker)
+        found = replayed(world, worker)
     else:
-        world = world.with_known(worker, believed=cache.holds, due=cache.next)
-    world = world.with_known(worker, lane=Lane.FOLLOWING, epoch=cache.epoch)
-    return world.with_known(worker, flight=nothing(world), open=False, seen=NOBODY)
+        found = Answer(True, cache.holds, cache.next, cache.epoch)
+    # What is still on its way is older than the answer.
+    return world.with_known(worker, answer=found, flight=nothing(world))
 
 
-def replayed(world: World, worker: int) -> World:
-    """The world in which the events that a worker kept are applied, from the one that is due on."""
+@transition(step, worker=Workers)
+def take_answer(world: World, worker: int) -> World | None:
+    """The router has the answer of {worker}, and follows its events from there on."""
+    known = world.known[worker]
+    if not world.prefixes or known.lane != Lane.ASKING or not known.answer.answered:
+        return None
+    found = known.answer
+    return world.with_known(
+        worker,
+        lane=Lane.FOLLOWING,
+        believed=found.content,
+        due=found.resume,
+        heard_epoch=found.from_epoch,
+        answer=Answer(),
+    )
+
+
+def replayed(world: World, worker: int) -> Answer:
+    """What the router is to believe once it has what a worker kept, from the event due on."""
     known, cache = world.known[worker], world.caches[worker]
     believed, due = known.believed, known.due
-    if world.protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.epoch:
+    if world.protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.heard_epoch:
         believed, due = NOBODY, 0
     for event in cache.kept:
         if event.kind != Kind.NOTHING and event.number >= due:
             believed = told(world, believed, event)
-    return world.with_known(worker, believed=believed, due=max(due, cache.next))
+    return Answer(True, believed, max(due, cache.next), cache.epoch)
 
 
 def told(world: World, believed: frozenset[int], event: Event) -> frozenset[int]:
@@ -494,6 +543,7 @@ def removed(world: World, worker: int) -> World:
     return world.with_known(
         worker,
         lane=Lane.GONE,
+        answer=Answer(),
         subscribed=True,
         believed=NOBODY if protocol.clear_on_removal else known.believed,
         due=0 if protocol.reset_number_on_removal else known.due,
@@ -503,12 +553,13 @@ def removed(world: World, worker: int) -> World:
 def joined(world: World, worker: int) -> World:
     """The world in which the router has put a worker on its list."""
     asks = world.protocol.ask_on_join and world.protocol.after_gap != AfterGap.IGNORE
-    return world.with_known(worker, lane=Lane.ASKING if asks else Lane.FOLLOWING)
+    lane = Lane.ASKING if asks else Lane.FOLLOWING
+    return world.with_known(worker, lane=lane, answer=Answer())
 
 
 @transition(step, worker=Workers)
 def attach(world: World, worker: int) -> World | None:
-    """The router finds {worker} in discovery, and subscribes to its events."""
+    """The router finds {worker} in discovery, subscribes to its events, and may ask what it holds."""
     if not world.prefixes or world.known[worker].lane != Lane.GONE:
         return None
     return joined(world, worker) if world.endpoints[worker].listed else None

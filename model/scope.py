@@ -38,9 +38,9 @@ class Scope:
     many each output has. max_tokens: how many each request may have (by default the same; more
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
-    handles: how many pieces a transfer is split over. prefixes: blocks
-    of cached prompt, each behind the one before, which the router's index follows; 0 where there is
-    no index. cache_changes: how often caches change, in all. guided, short, withholds: the shape of every
+    handles: how many pieces a transfer is split over. prefixes: blocks of cached prompt, each
+    behind the one before, that the router's index follows; 0 where there is no index.
+    cache_changes: how often caches change, in all. guided, short, withholds: the shape of every
     request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
     """
 

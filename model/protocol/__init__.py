@@ -6,7 +6,8 @@ in kebab case: ``finish-latch: true``. Each concern has a file with its mechanis
 
 ``repo#N`` is issue or pull request N of: dynamo = ai-dynamo/dynamo, vllm = vllm-project/vllm,
 sglang = sgl-project/sglang, TRT = NVIDIA/TensorRT-LLM, Mooncake = kvcache-ai/Mooncake,
-nixl = ai-dynamo/nixl, LMCache = LMCache/LMCache, router = llm-d/llm-d-router.
+nixl = ai-dynamo/nixl, LMCache = LMCache/LMCache, router = llm-d/llm-d-router,
+kv-cache = llm-d/llm-d-kv-cache, aibrix = vllm-project/aibrix.
 """
 
 from __future__ import annotations

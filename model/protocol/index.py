@@ -67,7 +67,7 @@ class IndexMechanisms:
         True,
         "The event that a worker cleared its whole cache takes its entries out of the index. "
         "Without it the event is only logged.",
-        "vllm-project/aibrix#2287, vllm-project/aibrix#2385",
+        "aibrix#2287, aibrix#2385",
     )
     clear_on_removal: bool = mechanism(
         True,
@@ -90,7 +90,7 @@ class IndexMechanisms:
         True,
         "A worker that registers, and every worker when the router starts, is asked what it holds. "
         "Without it the index has what is cached from then on.",
-        "dynamo lib/kv-router: a full restore when a worker is added; llm-d/llm-d-kv-cache#372",
+        "dynamo lib/kv-router: a full restore when a worker is added; kv-cache#372",
     )
     follow_publisher: bool = mechanism(
         True,
@@ -115,9 +115,22 @@ class IndexMechanisms:
         "is put to a worker that is gone.",
         "dynamo#10580, dynamo#10616, dynamo#10729",
     )
-    revalidate_before_commit: bool = mechanism(
+    hold_while_asking: bool = mechanism(
         True,
-        "An update of an index entry that was read before is checked again, under the lock, when "
-        "it is written. Without it what another update did in between is undone.",
-        "dynamo#11169; llm-d/llm-d-kv-cache#393, llm-d/llm-d-kv-cache#233",
+        "Events that come while the router waits for an answer are held, and applied behind it. "
+        "Without it they are applied at once, and the answer, which is older, undoes them.",
+        "dynamo#9881; vllm#57789: a snapshot with an exact resume point",
+    )
+    revalidate_split: bool = mechanism(
+        True,
+        "A node of the radix tree that is split for a new entry is looked at again, under the "
+        "lock, when the halves are written. Without it a worker that was removed from it "
+        "meanwhile is in it again.",
+        "dynamo#11169",
+    )
+    revalidate_delete: bool = mechanism(
+        True,
+        "An entry that an eviction found empty is looked at again, under the lock, when it is "
+        "deleted. Without it a worker that was entered meanwhile goes with it.",
+        "kv-cache#393, kv-cache#233",
     )

@@ -20,6 +20,9 @@ BUGS = sorted((Path(__file__).parents[2] / "scenarios" / "bugs").glob("*.yaml"))
 ONE, TWO, THREE = {"aggregated": 1}, {"aggregated": 2}, {"aggregated": 3}
 PAIR, TWO_PREFILL = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 1}
 
+CACHED = {"requests": 0, "prefixes": 1}
+CACHED_LONG = {"requests": 0, "prefixes": 2, "cache-changes": 4}
+
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
 
 MUTANTS: tuple[Case, ...] = (
@@ -73,6 +76,38 @@ MUTANTS: tuple[Case, ...] = (
     ({"load-failure": "unreported"}, PAIR, {}, {"transfer-failure": 1}, "kv-consistent"),
     ({"spare-transfers": False}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
     ({"latch-completions": False}, PAIR, {}, {"leave": 1}, "no-double-free"),
+    ({"after-gap": "ignore"}, ONE, CACHED, {"lost-event": 1}, "index-sound"),
+    ({"after-gap": "replay"}, ONE, CACHED, {"publish-failure": 1}, "index-complete"),
+    ({"heartbeat-numbers": False}, ONE, CACHED, {"lost-event": 1}, "index-sound"),
+    ({"restart-signal": "none"}, ONE, CACHED, {"engine-restart": 1}, "index-sound"),
+    ({"restart-signal": "cleared"}, ONE, CACHED, {"engine-restart": 1}, "index-sound"),
+    (
+        {"restart-signal": "rollback"},
+        ONE,
+        CACHED_LONG,
+        {"engine-restart": 1, "lost-event": 2},
+        "index-sound",
+    ),
+    ({"obey-cleared": False}, ONE, CACHED, {}, "index-sound"),
+    ({"clear-on-removal": False}, ONE, CACHED, {"crash": 1}, "dead-worker-not-indexed"),
+    ({"fence-removed": False}, ONE, CACHED, {"crash": 1}, "dead-worker-not-indexed"),
+    ({"follow-publisher": False}, ONE, CACHED, {"publisher-move": 1}, "index-complete"),
+    (
+        {"recover-before-serving": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1},
+        "recovered-before-serving",
+    ),
+    (
+        {"cancel-recovery-on-removal": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1, "crash": 1},
+        "recovery-ends",
+    ),
+    ({"revalidate-split": False}, TWO, CACHED, {}, "index-sound"),
+    ({"revalidate-delete": False}, TWO, CACHED, {}, "index-complete"),
 )
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
@@ -88,6 +123,34 @@ PAIRED: tuple[Case, ...] = (
         {},
         "kv-consistent",
     ),
+    (
+        {"reset-number-on-removal": False, "after-gap": "replay"},
+        ONE,
+        CACHED,
+        {"reregistration": 1},
+        "index-complete",
+    ),
+    (
+        {"ask-on-join": False, "heartbeat-numbers": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1},
+        "index-complete",
+    ),
+    (
+        {"hold-while-asking": False, "heartbeat-numbers": False},
+        ONE,
+        CACHED_LONG,
+        {"router-restart": 1},
+        "index-sound",
+    ),
+    (
+        {"recovery-timeout": False, "cancel-recovery-on-removal": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1, "crash": 1},
+        "router-recovers",
+    ),
 )
 """Mechanisms that another one covers for: they show once that one is put the other way too."""
 
@@ -96,7 +159,7 @@ UNBROKEN = {"dead-endpoint-removed"}
 and the router's copy of discovery catches up before anything is at rest.
 """
 
-CHOICES = {"transfer": "push", "load-failure": "recompute"}
+CHOICES = {"transfer": "push", "load-failure": "recompute", "persistent-publisher": True}
 """Alternatives that are as good as the reference's."""
 
 UNSEEN = {"inhibit-on-error"}
@@ -161,10 +224,12 @@ def test_one_mechanism_covers_for_another(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), CHOICES.items())
-def test_alternatives_that_are_as_good(name: str, value: str) -> None:
+def test_alternatives_that_are_as_good(name: str, value: object) -> None:
     for scope, faults in (
         ({"handles": 2}, {"transfer-failure": 1, "leave": 1}),
         ({}, {"crash": 1, "leave": 1}),
+        (CACHED, {"engine-restart": 1, "lost-event": 1}),
+        (CACHED, {"crash": 1, "rejoin": 1, "router-restart": 1}),
     ):
         assert not explored({name: value}, PAIR, scope, faults).violated
 
