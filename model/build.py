@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from rackproof.model import endpoint, index, kv, request, retry, stream
+from rackproof.model import cache, endpoint, index, kv, request, retry, stream
+from rackproof.model.cache import IN_FLIGHT, Cache, Event
 from rackproof.model.endpoint import Endpoint, Role
-from rackproof.model.index import IN_FLIGHT, Cache, Event, Known
+from rackproof.model.index import Known
 from rackproof.model.kernel import Bundle, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
 from rackproof.model.protocol import Protocol
@@ -33,7 +34,7 @@ def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
 
 TRANSITIONS: Final = tuple(
     transition
-    for machine in (request, retry, stream, kv, endpoint, index)
+    for machine in (request, retry, stream, kv, endpoint, cache, index)
     for transition in _transitions(machine)
 )
 """Every transition of the world, machine by machine."""
@@ -105,8 +106,8 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         retries=tuple(Retry() for _ in each_request),
         endpoints=tuple(Endpoint() for _ in placement.instances),
         blocks=tuple(Block() for _ in homes),
-        caches=tuple(Cache(kept=no_events) for _ in placement.instances),
-        known=tuple(Known(flight=no_events) for _ in placement.instances),
+        caches=tuple(Cache(kept=no_events, flight=no_events) for _ in placement.instances),
+        known=tuple(Known() for _ in placement.instances),
         changes_left=_changes(scope),
         budget=scope.budget,
     )

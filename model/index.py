@@ -1,25 +1,21 @@
 """The KV index: which cached prefixes the router believes that each worker holds.
 
-The truth is the engine's cache: it changes by itself, and each change is published as a numbered
-event. Belief is the router's index: it follows the events, finds out by their numbers that some are
-missing, and asks. A prefix continues the one before it, whose blocks are its parent. An index that
-is wrong makes requests slow, never wrong: the engine looks into its own cache.
+Belief follows the events that engines publish, finds out by their numbers that some are missing,
+and asks. An index that is wrong makes requests slow, never wrong: the engine looks into its own
+cache.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from rackproof.model.endpoint import DEAD, Process
+from rackproof.model.cache import NOBODY, Event, Kind, nothing, popped
 from rackproof.model.kernel import (
     bounded,
-    each,
-    environment,
     evolve,
     fault,
     frozen,
-    identifier,
     members,
     step,
     timer,
@@ -27,23 +23,10 @@ from rackproof.model.kernel import (
 )
 from rackproof.model.logic import lacks, some
 from rackproof.model.protocol import AfterGap, RestartSignal
-from rackproof.model.sorts import Places, Prefixes, Workers
+from rackproof.model.sorts import Prefixes, Workers
 
 if TYPE_CHECKING:
     from rackproof.model.world import World
-
-IN_FLIGHT: Final = 2
-"""How many events may be on their way from a worker, and how many it can replay."""
-
-
-class Kind(Enum):
-    """What an event tells."""
-
-    NOTHING = "nothing"
-    """There is no event in this place."""
-    STORED = "stored"
-    REMOVED = "removed"
-    CLEARED = "cleared"
 
 
 class Lane(Enum):
@@ -68,30 +51,6 @@ class Reading(Enum):
 
 
 @frozen
-class Event:
-    """A change of a cache, as it is told."""
-
-    kind: Kind = Kind.NOTHING
-    prefix: int | None = identifier(Prefixes)
-    number: int = bounded(0, "numbers")
-    epoch: int = bounded(0, "epochs")
-
-
-@frozen
-class Cache:
-    """What an engine has cached, and what it publishes of it.
-
-    next: the number of its next event. epoch: how often it has started again. kept: the events that
-    it could replay, the last one last.
-    """
-
-    holds: frozenset[int] = members(Prefixes)
-    next: int = bounded(0, "numbers")
-    epoch: int = bounded(0, "epochs")
-    kept: tuple[Event, ...] = each(Places)
-
-
-@frozen
 class Answer:
     """An answer on its way: what the router is to believe, and the number to go on with."""
 
@@ -105,18 +64,15 @@ class Answer:
 class Known:
     """What the router believes of a worker.
 
-    believed: what it holds. due: the number of the event that comes next. heard_epoch: the life
-    of the engine that it is from. subscribed: the router listens where the worker publishes. flight: events on their way, the oldest first. open, seen:
-    the index entry of the oldest has been read, and these workers were in it. answer: to what the
-    router asked.
+    believed: what it holds. due: the number of the event that comes next. heard_epoch: the life of
+    the engine that it is from. open, seen: for the event that is due the index entry has been read,
+    and these workers were in it. answer: to what the router asked.
     """
 
     lane: Lane = Lane.FOLLOWING
     believed: frozenset[int] = members(Prefixes)
     due: int = bounded(0, "numbers")
     heard_epoch: int = bounded(0, "epochs")
-    subscribed: bool = True
-    flight: tuple[Event, ...] = each(Places)
     open: bool = False
     seen: frozenset[int] = members(Workers)
     answer: Answer = Answer()
@@ -130,131 +86,6 @@ class Router:
     early: bool = False
 
 
-NOBODY: Final[frozenset[int]] = frozenset()
-"""The empty set of prefixes, or of workers."""
-
-
-def nothing(world: World) -> tuple[Event, ...]:
-    """No event in any place."""
-    return tuple(Event() for _ in range(IN_FLIGHT if world.prefixes else 0))
-
-
-def popped(flight: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The events on their way, without the oldest."""
-    return (*flight[1:], Event())
-
-
-def published(world: World, worker: int, kind: Kind, prefix: int | None) -> World | None:
-    """The world in which a worker has sent an event; None where no more may be on their way."""
-    cache, known = world.caches[worker], world.known[worker]
-    event = Event(kind=kind, prefix=prefix, number=cache.next, epoch=cache.epoch)
-    world = world.with_cache(worker, next=cache.next + 1)
-    if world.protocol.after_gap == AfterGap.REPLAY:
-        world = world.with_cache(worker, kept=(*cache.kept[1:], event))
-    if known.lane == Lane.GONE or not known.subscribed:
-        return world
-    first, second = known.flight
-    if second.kind != Kind.NOTHING:
-        return None
-    if first.kind == Kind.NOTHING:
-        return world.with_known(worker, flight=(event, second))
-    return world.with_known(worker, flight=(first, event))
-
-
-@transition(environment, worker=Workers, prefix=Prefixes)
-def store(world: World, worker: int, prefix: int) -> World | None:
-    """{worker} computes {prefix}, keeps it in its cache, and publishes that."""
-    holds = world.caches[worker].holds
-    if not world.changes_left or world.endpoints[worker].process != Process.UP or prefix in holds:
-        return None
-    if prefix > 0 and prefix - 1 not in holds:
-        return None
-    changed = world.change().with_cache(worker, holds=holds | {prefix})
-    return published(changed, worker, Kind.STORED, prefix)
-
-
-@transition(environment, worker=Workers, prefix=Prefixes)
-def evict(world: World, worker: int, prefix: int) -> World | None:
-    """{worker} evicts {prefix}, which nothing in its cache continues, and publishes that."""
-    holds = world.caches[worker].holds
-    if not world.changes_left or world.endpoints[worker].process != Process.UP:
-        return None
-    if prefix not in holds or (prefix + 1 < world.prefixes and prefix + 1 in holds):
-        return None
-    changed = world.change().with_cache(worker, holds=holds - {prefix})
-    return published(changed, worker, Kind.REMOVED, prefix)
-
-
-@transition(environment, worker=Workers)
-def clear_cache(world: World, worker: int) -> World | None:
-    """{worker} clears its whole cache (a reset, new weights), and publishes that."""
-    if not world.changes_left or not world.caches[worker].holds:
-        return None
-    if world.endpoints[worker].process != Process.UP:
-        return None
-    changed = world.change().with_cache(worker, holds=NOBODY)
-    return published(changed, worker, Kind.CLEARED, None)
-
-
-@transition(fault, worker=Workers)
-def lost_event(world: World, worker: int) -> World | None:
-    """The oldest event on its way from {worker} is lost: a blip, a full buffer, a slow consumer."""
-    if not world.prefixes or not world.budget.lost_event:
-        return None
-    known = world.known[worker]
-    if known.flight[0].kind == Kind.NOTHING or known.open:
-        return None
-    return world.spend("lost_event").with_known(worker, flight=popped(known.flight))
-
-
-@transition(fault, worker=Workers)
-def publish_failure(world: World, worker: int) -> World | None:
-    """{worker} fails to publish its event: the number is used, nothing is sent or kept."""
-    if not world.prefixes or not world.budget.publish_failure:
-        return None
-    cache, known = world.caches[worker], world.known[worker]
-    first, second = known.flight
-    if first.kind == Kind.NOTHING or second.kind != Kind.NOTHING or known.open:
-        return None
-    kept = cache.kept
-    if kept[-1] == first:
-        kept = (Event(), *kept[:-1])
-    world = world.spend("publish_failure").with_cache(worker, kept=kept)
-    return world.with_known(worker, flight=nothing(world))
-
-
-def restarted(world: World, worker: int, numbers_go_on: bool) -> World:
-    """The world in which an engine has started again, with an empty cache."""
-    cache = world.caches[worker]
-    world = world.with_cache(worker, holds=NOBODY, epoch=cache.epoch + 1)
-    return world if numbers_go_on else world.with_cache(worker, next=0, kept=nothing(world))
-
-
-@transition(fault, worker=Workers)
-def engine_restart(world: World, worker: int) -> World | None:
-    """The engine of {worker} starts again under its old id, with an empty cache."""
-    if not world.prefixes or not world.budget.engine_restart:
-        return None
-    if world.endpoints[worker].process != Process.UP:
-        return None
-    protocol = world.protocol
-    world = restarted(world.spend("engine_restart"), worker, protocol.persistent_publisher)
-    if protocol.restart_signal == RestartSignal.CLEARED:
-        return published(world, worker, Kind.CLEARED, None)
-    return world
-
-
-@transition(fault, worker=Workers)
-def rejoin(world: World, worker: int) -> World | None:
-    """{worker}, which was dead and removed, is started again and registers under its old id."""
-    if not world.prefixes or not world.budget.rejoin:
-        return None
-    if world.endpoints[worker].process not in DEAD or world.known[worker].lane != Lane.GONE:
-        return None
-    world = restarted(world.spend("rejoin"), worker, numbers_go_on=False)
-    return world.with_endpoint(worker, process=Process.UP, listed=True, mirrored=True)
-
-
 @transition(fault, worker=Workers)
 def reregistration(world: World, worker: int) -> World | None:
     """{worker} is taken off the router's list and put on it again; its engine goes on."""
@@ -264,19 +95,7 @@ def reregistration(world: World, worker: int) -> World | None:
     if known.lane == Lane.GONE or known.open or not world.endpoints[worker].listed:
         return None
     world = removed(world.spend("reregistration"), worker)
-    return joined(world.with_known(worker, flight=nothing(world)), worker)
-
-
-@transition(fault, worker=Workers)
-def publisher_move(world: World, worker: int) -> World | None:
-    """The publisher of {worker} moves to another address: what it sends does not arrive."""
-    if not world.prefixes or not world.budget.publisher_move:
-        return None
-    known = world.known[worker]
-    if known.lane == Lane.GONE or not known.subscribed or known.open:
-        return None
-    world = world.spend("publisher_move")
-    return world.with_known(worker, subscribed=False, flight=nothing(world))
+    return joined(world.with_cache(worker, flight=nothing(world)), worker)
 
 
 @transition(fault)
@@ -285,14 +104,16 @@ def router_restart(world: World) -> World | None:
     if not world.prefixes or not world.budget.router_restart:
         return None
     world = world.spend("router_restart")
-    fresh = tuple(Known(lane=Lane.GONE, flight=nothing(world)) for _ in world.known)
+    for worker in range(len(world.known)):
+        world = world.with_cache(worker, subscribed=False, flight=nothing(world))
+    fresh = tuple(Known(lane=Lane.GONE) for _ in world.known)
     return evolve(world, known=fresh, router=evolve(world.router, serving=False))
 
 
 def reading(world: World, worker: int) -> Reading:
     """What the router makes of the oldest event on its way from a worker."""
     known, protocol = world.known[worker], world.protocol
-    event = known.flight[0]
+    event = world.caches[worker].flight[0]
     if event.kind == Kind.NOTHING:
         return Reading.NOTHING
     if known.open:
@@ -314,7 +135,7 @@ def reading(world: World, worker: int) -> Reading:
 
 def arrives(world: World, worker: int, prefix: int, kind: Kind) -> bool:
     """Whether the router is to apply an event of this kind, of this prefix."""
-    event = world.known[worker].flight[0]
+    event = world.caches[worker].flight[0]
     if event.kind != kind or event.prefix != prefix:
         return False
     return reading(world, worker) == Reading.NEXT
@@ -322,11 +143,12 @@ def arrives(world: World, worker: int, prefix: int, kind: Kind) -> bool:
 
 def consumed(world: World, worker: int) -> World:
     """The world in which the oldest event of a worker is applied, or dropped where it is next."""
-    known = world.known[worker]
-    world = world.with_known(worker, flight=popped(known.flight), open=False, seen=NOBODY)
-    if known.lane == Lane.GONE:
+    flight = world.caches[worker].flight
+    world = world.with_cache(worker, flight=popped(flight))
+    world = world.with_known(worker, open=False, seen=NOBODY)
+    if world.known[worker].lane == Lane.GONE:
         return world
-    return world.with_known(worker, due=known.flight[0].number + 1)
+    return world.with_known(worker, due=flight[0].number + 1)
 
 
 def parent_unknown(world: World, worker: int, prefix: int) -> bool:
@@ -416,7 +238,7 @@ def delete_entry(world: World, worker: int, prefix: int) -> World | None:
 @transition(step, worker=Workers)
 def apply_cleared(world: World, worker: int) -> World | None:
     """The router hears that {worker} has cleared its cache."""
-    if not world.prefixes or world.known[worker].flight[0].kind != Kind.CLEARED:
+    if not world.prefixes or world.caches[worker].flight[0].kind != Kind.CLEARED:
         return None
     if reading(world, worker) != Reading.NEXT:
         return None
@@ -430,7 +252,7 @@ def drop_event(world: World, worker: int) -> World | None:
     """The router drops an event of {worker}: it is old, or the worker is removed."""
     if not world.prefixes or reading(world, worker) != Reading.STALE:
         return None
-    return world.with_known(worker, flight=popped(world.known[worker].flight))
+    return world.with_cache(worker, flight=popped(world.caches[worker].flight))
 
 
 @transition(step, worker=Workers)
@@ -446,7 +268,7 @@ def see_restart(world: World, worker: int) -> World | None:
     """By its next event the router finds that the engine of {worker} has started again."""
     if not world.prefixes or reading(world, worker) != Reading.RESTART:
         return None
-    event = world.known[worker].flight[0]
+    event = world.caches[worker].flight[0]
     return reset(world, worker, event.epoch, event.number)
 
 
@@ -464,9 +286,9 @@ def heartbeat(world: World, worker: int) -> World | None:
     if not world.prefixes or not world.protocol.heartbeat_numbers:
         return None
     cache, known, protocol = world.caches[worker], world.known[worker], world.protocol
-    if known.lane != Lane.FOLLOWING or not known.subscribed or not world.endpoints[worker].answers:
+    if known.lane != Lane.FOLLOWING or not cache.subscribed or not world.endpoints[worker].answers:
         return None
-    if known.flight[0].kind != Kind.NOTHING:
+    if cache.flight[0].kind != Kind.NOTHING:
         return None
     if protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.heard_epoch:
         return reset(world, worker, cache.epoch, cache.next)
@@ -483,7 +305,7 @@ def answer(world: World, worker: int) -> World | None:
     if not world.prefixes:
         return None
     known, cache = world.known[worker], world.caches[worker]
-    if known.lane != Lane.ASKING or known.answer.answered or not known.subscribed:
+    if known.lane != Lane.ASKING or known.answer.answered or not cache.subscribed:
         return None
     if not world.endpoints[worker].answers or known.open:
         return None
@@ -492,7 +314,8 @@ def answer(world: World, worker: int) -> World | None:
     else:
         found = Answer(True, cache.holds, cache.next, cache.epoch)
     # What is still on its way is older than the answer.
-    return world.with_known(worker, answer=found, flight=nothing(world))
+    world = world.with_cache(worker, flight=nothing(world))
+    return world.with_known(worker, answer=found)
 
 
 @transition(step, worker=Workers)
@@ -540,11 +363,10 @@ def told(world: World, believed: frozenset[int], event: Event) -> frozenset[int]
 def removed(world: World, worker: int) -> World:
     """The world in which the router has taken a worker off its list."""
     known, protocol = world.known[worker], world.protocol
-    return world.with_known(
+    return world.with_cache(worker, subscribed=False).with_known(
         worker,
         lane=Lane.GONE,
         answer=Answer(),
-        subscribed=True,
         believed=NOBODY if protocol.clear_on_removal else known.believed,
         due=0 if protocol.reset_number_on_removal else known.due,
     )
@@ -554,12 +376,13 @@ def joined(world: World, worker: int) -> World:
     """The world in which the router has put a worker on its list."""
     asks = world.protocol.ask_on_join and world.protocol.after_gap != AfterGap.IGNORE
     lane = Lane.ASKING if asks else Lane.FOLLOWING
+    world = world.with_cache(worker, subscribed=True)
     return world.with_known(worker, lane=lane, answer=Answer())
 
 
 @transition(step, worker=Workers)
 def attach(world: World, worker: int) -> World | None:
-    """The router finds {worker} in discovery, subscribes to its events, and may ask what it holds."""
+    """The router finds {worker} in discovery, follows its events, and may ask what it holds."""
     if not world.prefixes or world.known[worker].lane != Lane.GONE:
         return None
     return joined(world, worker) if world.endpoints[worker].listed else None
@@ -583,10 +406,9 @@ def resubscribe(world: World, worker: int) -> World | None:
     """The router finds where the publisher of {worker} is now, and subscribes there."""
     if not world.prefixes or not world.protocol.follow_publisher:
         return None
-    known = world.known[worker]
-    if known.subscribed or known.lane == Lane.GONE:
+    if world.caches[worker].subscribed or world.known[worker].lane == Lane.GONE:
         return None
-    return joined(world.with_known(worker, subscribed=True), worker)
+    return joined(world, worker)
 
 
 def unheard(world: World, alive: bool) -> bool:

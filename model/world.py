@@ -1,12 +1,13 @@
-"""The world: six machines over one set of requests and workers, and a protocol."""
+"""The world: seven machines over one set of requests and workers, and a protocol."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from rackproof.model.cache import Cache
 from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
-from rackproof.model.index import Cache, Known, Router
+from rackproof.model.index import Known, Lane, Router
 from rackproof.model.kernel import bounded, each, evolve, fixed, frozen, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
@@ -101,6 +102,10 @@ class World:
         """The world with what the router's index has of a worker changed."""
         changed = evolve(self.known[worker], **changes)
         return evolve(self, known=put(self.known, worker, changed))
+
+    def attached(self, worker: int) -> bool:
+        """Whether the router has a worker on its list."""
+        return self.known[worker].lane != Lane.GONE
 
     def change(self) -> World:
         """The world with one change of a cache fewer to come."""
