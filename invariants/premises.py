@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from rackproof.model.endpoint import DEAD
+from rackproof.model.index import Lane
 from rackproof.model.kernel import sometimes
 from rackproof.model.kv import Hold
 from rackproof.model.peers import Connection, Handle, Life, Read, broken
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.rooms import Guest, Status, in_use
-from rackproof.model.sorts import Attempts, Blocks, Links, Peers, Requests, Rooms, Workers
+from rackproof.model.sorts import (
+    Attempts,
+    Blocks,
+    Links,
+    Peers,
+    Prefixes,
+    Requests,
+    Rooms,
+    Workers,
+)
 from rackproof.model.world import World
 
 
@@ -168,3 +178,35 @@ def a_room_was_failing(world: World, room: int) -> bool:
     """A room had failed while a request was in it."""
     here = world.rooms[room]
     return here.status == Status.FAILED and here.guest != Guest.NONE
+
+
+@sometimes(worker=Workers, prefix=Prefixes)
+def a_prefix_was_cached(world: World, worker: int, prefix: int) -> bool:
+    """A worker held a prefix."""
+    return prefix in world.caches[worker].holds
+
+
+@sometimes(worker=Workers, prefix=Prefixes)
+def a_prefix_was_indexed(world: World, worker: int, prefix: int) -> bool:
+    """The index had an entry."""
+    return prefix in world.known[worker].believed
+
+
+@sometimes(worker=Workers)
+def a_dead_worker_was_indexed(world: World, worker: int) -> bool:
+    """The index had an entry of a dead worker."""
+    if world.endpoints[worker].process not in DEAD:
+        return False
+    return world.known[worker].believed != frozenset()
+
+
+@sometimes()
+def a_router_was_recovering(world: World) -> bool:
+    """A router had started and did not serve yet."""
+    return not world.router.serving
+
+
+@sometimes(worker=Workers)
+def a_worker_was_asked(world: World, worker: int) -> bool:
+    """The router had asked a worker what it holds."""
+    return world.known[worker].lane == Lane.ASKING

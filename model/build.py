@@ -7,8 +7,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from rackproof.model import (
+    cache,
     discovery,
     endpoint,
+    index,
     kv,
     marks,
     peers,
@@ -18,7 +20,9 @@ from rackproof.model import (
     stream,
     transfer,
 )
+from rackproof.model.cache import IN_FLIGHT, Cache, Event
 from rackproof.model.endpoint import Endpoint, Role
+from rackproof.model.index import Known
 from rackproof.model.kernel import Bundle, ModelError, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
 from rackproof.model.peers import Link, Peer
@@ -54,6 +58,8 @@ MACHINES: Final = (
     marks,
     peers,
     rooms,
+    cache,
+    index,
 )
 """The files of the machines, in the order in which their transitions are told."""
 
@@ -134,6 +140,7 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
     each_request = range(scope.requests)
     each_attempt = range(scope.most_dispatches)
     pairs = _pairs(scope, placement)
+    no_events = tuple(Event() for _ in range(_in_flight(scope)))
     shape = Request(guided=scope.guided, short=scope.short, withholds=scope.withholds)
     return World(
         protocol=protocol,
@@ -152,6 +159,7 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         readers=tuple(reader for reader, _ in pairs),
         owners=tuple(serving for _, serving in pairs),
         layouts_differ=scope.mixed_layouts,
+        prefixes=scope.prefixes,
         requests=tuple(shape for _ in each_request),
         streams=tuple(
             Stream(attempts=tuple(Attempt() for _ in each_attempt)) for _ in each_request
@@ -163,8 +171,25 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         peers=tuple(Peer(generation=0, weights=0, cached=0) for _ in _peer_names(scope, placement)),
         links=tuple(Link() for _ in pairs),
         rooms=tuple(Room() for _ in range(scope.rooms)),
+        caches=tuple(Cache(kept=no_events, flight=no_events) for _ in placement.instances),
+        known=tuple(Known() for _ in placement.instances),
+        changes_left=_changes(scope),
         budget=scope.budget,
     )
+
+
+def _in_flight(scope: Scope) -> int:
+    return IN_FLIGHT if scope.prefixes else 0
+
+
+def _changes(scope: Scope) -> int:
+    return scope.cache_changes if scope.prefixes else 0
+
+
+def _restarts(scope: Scope) -> int:
+    """How often an engine may start again."""
+    counts = [scope.faults.get(name, 0) for name in ("engine-restart", "rejoin")]
+    return sum(counts) if scope.prefixes else 0
 
 
 def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
@@ -176,6 +201,11 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "gateway": scope.gateway_retries,
         "client": scope.client_retries,
         "faults": max([1, *scope.faults.values()]),
+        "changes": _changes(scope),
+        "numbers": _changes(scope) + _restarts(scope),
+        "epochs": _restarts(scope),
+        "prefix": scope.prefixes,
+        "event": _in_flight(scope),
         "tray": len(placement.trays),
         "request": scope.requests,
         "attempt": scope.most_dispatches,

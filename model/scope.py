@@ -41,10 +41,11 @@ class Scope:
     begin again after that. blocks_per_worker: requests whose KV fits on a disaggregated worker at a
     time. handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
     prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
-    mixed_layouts: prefill workers lay KV out in another way than decode workers do. guided, short,
-    withholds: the shape of every request (see ``Request``). sessions: all requests are of one
-    session, which is bound to the worker it was first sent to. faults: how often each fault may
-    happen, by its kebab-case name.
+    mixed_layouts: prefill workers lay KV out in another way than decode workers do. prefixes:
+    blocks of cached prompt, each behind the one before, that the router's index follows.
+    cache_changes: how often caches change, in all. guided, short, withholds: the shape of every
+    request (see ``Request``). sessions: all requests are of one session, which is bound to the
+    worker it was first sent to. faults: how often each fault may happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
@@ -58,6 +59,8 @@ class Scope:
     links: int = _size(0, 0, 16)
     rooms: int = _size(0, 0, 8)
     mixed_layouts: bool = False
+    prefixes: int = _size(0, 0, 4)
+    cache_changes: int = _size(3, 1, 8)
     guided: bool = False
     short: bool = False
     withholds: bool = False
@@ -72,6 +75,8 @@ class Scope:
             raise ModelError(
                 f"max-tokens is at least tokens ({self.tokens}), not {self.max_tokens}"
             )
+        if self.prefixes and self.requests:
+            raise ModelError("prefixes are looked at by themselves: requests is 0 there")
         for fault, count in self.faults.items():
             if fault not in fault_names():
                 raise ModelError(f"there is no fault {fault!r}")

@@ -19,4 +19,8 @@ Generations: Final = Identifiers("generation", ordered=True)
 """The incarnations of a worker: a replacement under the same name is the next one."""
 Versions: Final = Identifiers("version", ordered=True)
 """Versions of the weights."""
+Prefixes: Final = Identifiers("prefix", ordered=True)
+"""Blocks of cached prompt; each continues the one before it."""
+Places: Final = Identifiers("event", ordered=True)
+"""Room for events on their way."""
 Attempts: Final = Identifiers("attempt", ordered=True)

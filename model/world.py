@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from rackproof.model.cache import Cache
 from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
-from rackproof.model.kernel import each, evolve, fixed, frozen, identifier, put
+from rackproof.model.index import Known, Lane, Router
+from rackproof.model.kernel import bounded, each, evolve, fixed, frozen, identifier, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
 from rackproof.model.peers import Link, Peer
@@ -31,7 +33,8 @@ class World:
     not lay KV out alike.
 
     discovery_up: discovery itself answers. draining: the frontend was told to stop. session: the
-    worker that the session is bound to. domain_down: the NVLink domain has a fault.
+    worker that the session is bound to. domain_down: the NVLink domain has a fault. prefixes: how
+    many there are to cache; changes_left: how often caches may still change.
     """
 
     protocol: Protocol = fixed()
@@ -50,6 +53,7 @@ class World:
     readers: tuple[int, ...] = fixed(())
     owners: tuple[int, ...] = fixed(())
     layouts_differ: bool = fixed(default=False)
+    prefixes: int = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
@@ -63,6 +67,10 @@ class World:
     links: tuple[Link, ...] = each(Links)
     rooms: tuple[Room, ...] = each(Rooms)
     domain_down: bool = False
+    caches: tuple[Cache, ...] = each(Workers)
+    known: tuple[Known, ...] = each(Workers)
+    router: Router = Router()
+    changes_left: int = bounded(0, "changes")
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:
@@ -111,6 +119,24 @@ class World:
         """The world with a block changed."""
         changed = evolve(self.blocks[block], **changes)
         return evolve(self, blocks=put(self.blocks, block, changed))
+
+    def with_cache(self, worker: int, **changes: Any) -> World:
+        """The world with a worker's cache changed."""
+        changed = evolve(self.caches[worker], **changes)
+        return evolve(self, caches=put(self.caches, worker, changed))
+
+    def with_known(self, worker: int, **changes: Any) -> World:
+        """The world with what the router's index has of a worker changed."""
+        changed = evolve(self.known[worker], **changes)
+        return evolve(self, known=put(self.known, worker, changed))
+
+    def attached(self, worker: int) -> bool:
+        """Whether the router has a worker on its list."""
+        return self.known[worker].lane != Lane.GONE
+
+    def change(self) -> World:
+        """The world with one change of a cache fewer to come."""
+        return evolve(self, changes_left=self.changes_left - 1)
 
     def end(self, request: int, phase: Phase) -> World:
         """The world in which a request is over."""

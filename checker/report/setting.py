@@ -22,6 +22,8 @@ _COUNTED: Final = {
     "handles": ("handle", ""),
     "links": ("link", ""),
     "rooms": ("room", ""),
+    "prefixes": ("prefix block", ""),
+    "cache-changes": ("change", " of a cache"),
 }
 
 

@@ -23,6 +23,9 @@ GATEWAY = {"gateway-retries": 1, "retry-limit": 0}
 BOTH_AT_ONCE = {"dispatch": "concurrent", "transfer": "push"}
 LINK, ROOM = {"requests": 0, "links": 1}, {"requests": 0, "rooms": 1}
 
+CACHED = {"requests": 0, "prefixes": 1}
+CACHED_LONG = {"requests": 0, "prefixes": 2, "cache-changes": 4}
+
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
 
 MUTANTS: tuple[Case, ...] = (
@@ -128,6 +131,38 @@ MUTANTS: tuple[Case, ...] = (
     ({"clear-status-on-reuse": False}, PAIR, ROOM, {}, "rooms-empty"),
     ({"reject-duplicate-rooms": False}, PAIR, ROOM, {"duplicate-room": 1}, "no-crash-by-room"),
     ({"latch-failed-status": False}, PAIR, ROOM, {"room-failure": 1}, "failed-rooms-stay-failed"),
+    ({"after-gap": "ignore"}, ONE, CACHED, {"lost-event": 1}, "index-sound"),
+    ({"after-gap": "replay"}, ONE, CACHED, {"publish-failure": 1}, "index-complete"),
+    ({"heartbeat-numbers": False}, ONE, CACHED, {"lost-event": 1}, "index-sound"),
+    ({"restart-signal": "none"}, ONE, CACHED, {"engine-restart": 1}, "index-sound"),
+    ({"restart-signal": "cleared"}, ONE, CACHED, {"engine-restart": 1}, "index-sound"),
+    (
+        {"restart-signal": "rollback"},
+        ONE,
+        CACHED_LONG,
+        {"engine-restart": 1, "lost-event": 2},
+        "index-sound",
+    ),
+    ({"obey-cleared": False}, ONE, CACHED, {}, "index-sound"),
+    ({"clear-on-removal": False}, ONE, CACHED, {"crash": 1}, "dead-worker-not-indexed"),
+    ({"fence-removed": False}, ONE, CACHED, {"crash": 1}, "dead-worker-not-indexed"),
+    ({"follow-publisher": False}, ONE, CACHED, {"publisher-move": 1}, "index-complete"),
+    (
+        {"recover-before-serving": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1},
+        "recovered-before-serving",
+    ),
+    (
+        {"cancel-recovery-on-removal": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1, "crash": 1},
+        "recovery-ends",
+    ),
+    ({"revalidate-split": False}, TWO, CACHED, {}, "index-sound"),
+    ({"revalidate-delete": False}, TWO, CACHED, {}, "index-complete"),
 )
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
@@ -211,6 +246,32 @@ PAIRED: tuple[Case, ...] = (
         {"requests": 2, "tokens": 1},
         {"slow-read": 1},
         "kv-consistent",
+        {"reset-number-on-removal": False, "after-gap": "replay"},
+        ONE,
+        CACHED,
+        {"reregistration": 1},
+        "index-complete",
+    ),
+    (
+        {"ask-on-join": False, "heartbeat-numbers": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1},
+        "index-complete",
+    ),
+    (
+        {"hold-while-asking": False, "heartbeat-numbers": False},
+        ONE,
+        CACHED_LONG,
+        {"router-restart": 1},
+        "index-sound",
+    ),
+    (
+        {"recovery-timeout": False, "cancel-recovery-on-removal": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1, "crash": 1},
+        "router-recovers",
     ),
 )
 """Mechanisms that another one covers for: they show once that one is put the other way too."""
@@ -225,6 +286,7 @@ CHOICES = {
     ("gateway-replay", "never"),
     ("cache-on-weight-update", "salt"),
     ("half-open", True),
+    ("persistent-publisher", True),
 }
 """Alternatives that are as good as the reference's."""
 
@@ -297,6 +359,8 @@ def test_alternatives_that_are_as_good(name: str, value: object) -> None:
         ({}, {"crash": 1, "disconnect": 1}),
         ({"requests": 2, "tokens": 1}, {"slow-read": 1, "post-failure": 1}),
         (LINK, {"peer-crash": 1, "weight-update": 2}),
+        (CACHED, {"engine-restart": 1, "lost-event": 1}),
+        (CACHED, {"crash": 1, "rejoin": 1, "router-restart": 1}),
     ):
         assert not explored({name: value}, PAIR, scope, faults).violated
 
