@@ -115,7 +115,7 @@ class Trace:
         where nothing more happens, for ``eventually`` there or all along a loop that is sound.
         """
         if prop.scope is Scope.EVENTUALLY and self.loop is not None:
-            return self.flaw is None and any(self.failing(prop))
+            return self.flaw is None and next(self.failing(prop), None) is not None
         if prop.scope in (Scope.AT_REST, Scope.EVENTUALLY) and not self.rests:
             return False
         return prop.scope is not Scope.SOMETIMES and not holds(self.system, prop, self.final)
@@ -145,7 +145,9 @@ class Trace:
         if any(step.is_fault for step in self.repeated):
             return "has a fault, and faults do not go on for ever"
         neglected = next((f for f in self.system.firings() if self._neglects(f)), None)
-        return None if neglected is None else f"never gives its due to: {neglected.words(self.system)}"
+        return (
+            None if neglected is None else f"never gives its due to: {neglected.words(self.system)}"
+        )
 
     def _neglects(self, firing: Firing) -> bool:
         """Whether the loop owes a firing by its fairness what it does not give."""

@@ -108,6 +108,16 @@ class World:
             for worker, endpoint in enumerate(self.endpoints)
         )
 
+    def can_serve(self) -> bool:
+        """Whether there are workers alive that could serve a request: one that does everything, or
+        one for the prefill and one to decode.
+        """
+        up = {role: self._is_up(role) for role in Role}
+        return up[Role.AGGREGATED] | (up[Role.PREFILL] & up[Role.DECODE])
+
+    def _is_up(self, role: Role) -> bool:
+        return some(self.endpoints[worker].process == Process.UP for worker in self._serving(role))
+
     def believed(self, worker: int) -> bool:
         """Whether the router takes a worker to be there."""
         endpoint = self.endpoints[worker]

@@ -357,7 +357,6 @@ class _Loops:
         code.give(Status.DONE.value)
         return code.text()
 
-
     # Which states can go on for ever without a property becoming true.
 
     def find(self) -> str:
@@ -428,10 +427,9 @@ class _Loops:
         with self._each(code, buffer, end) as entry:
             self._locate(code, shared, entry)
         found = code.variable(0)
-        with self._each(code, buffer, end) as entry:
-            with code.when(code.is_("eq", code.load(found), 0)):
-                index = code.call("find", "i64", f"ptr {shared}", f"ptr {entry}")
-                code.store(self._lives(code, shared, index), found)
+        with self._each(code, buffer, end) as entry, code.when(code.is_("eq", code.load(found), 0)):
+            index = code.call("find", "i64", f"ptr {shared}", f"ptr {entry}")
+            code.store(self._lives(code, shared, index), found)
         return code.load(found)
 
     def _lives(self, code: Code, shared: Value, index: Value) -> Value:

@@ -17,7 +17,6 @@ from rackproof.checker.lowering.relation import (
 from rackproof.model.kernel import Property, Scope
 
 
-
 @frozen
 class Raising:
     """A leaf of an action (or of a predicate) at which the plain function raises."""

@@ -172,7 +172,7 @@ def _commits(layout: Layout) -> Iterator[str]:
 
 
 Note = Callable[[Code, Value, int, Value], None]
-"""Writes what happens where a property has the value it is watched for: code, own, number, state."""
+"""Writes what happens where a property has the value that it is watched for."""
 
 
 @frozen

@@ -207,7 +207,7 @@ class Graph:
 
     def knots(self, states: Collection[Words]) -> Iterator[set[Words]]:
         """The strongly connected components among some states that have a transition inside."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[Words] = nx.DiGraph()
         graph.add_edges_from(
             (state, after) for state in states for _, after in self.inner(state, states)
         )
@@ -245,9 +245,10 @@ class Graph:
             debts = self._debts(visited, taken)
             if taken and here == start and not debts:
                 return taken
-            for action, here in self._way(here, component, debts, start):
-                taken.append(action)
-                visited.append(self.enabled[here])
+            way = self._way(here, component, debts, start)
+            taken += (action for action, _ in way)
+            visited += (self.enabled[state] for _, state in way)
+            here = way[-1][1]
 
     def _debts(self, visited: Sequence[frozenset[int]], taken: Collection[int]) -> frozenset[int]:
         """The actions that a walk has not yet given what they are owed."""

@@ -71,11 +71,11 @@ class Exploration:
     """What a search saw.
 
     states: up to the symmetry that was used. at_rest: states without any step or timer. exhausted:
-    whether these are all; otherwise ``reason`` says why not. endless: why not every loop with fewer
-    faults than what was found was looked at; None where all were. violations: by property name; where
-    several of that name are violated, the first. reached: the ``sometimes`` properties (premises
-    among them) that some state satisfies. fired: the numbers of the actions that changed a state.
-    memory: bytes of states and table at the end. stored: the words of all states one after another,
+    whether these are all; otherwise ``reason`` says why not. endless: why not every loop was looked
+    at that has fewer faults than what was found; None where all were. violations: by property name;
+    where several of that name are violated, the first. reached: the ``sometimes`` properties
+    (premises among them) that some state satisfies. fired: the numbers of the actions that changed
+    a state. memory: bytes of states and table at the end. stored: the words of all states one after another,
     where they were asked for.
     """
 
