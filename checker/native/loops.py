@@ -399,7 +399,7 @@ class _Loops:
         return code.text()
 
     def trim(self) -> str:
-        """Kill those states all of whose calm successors are dead.
+        """Kill those states all of whose calm successors are dead, the last stored first.
 
         Whether a thread sees what another has just killed does not matter: the passes are repeated
         until one kills nothing.
@@ -408,8 +408,7 @@ class _Loops:
         shared, own = code.arguments
         with code.forever() as (_, done):
             with self.taking(code, shared, own, done) as turn:
-                first, pace = (_field(code, shared, f) for f in (Shared.FIRST, Shared.PACE))
-                number = code.op("add", first, code.op("mul", turn, pace))
+                number = code.op("sub", _field(code, shared, Shared.LAST), turn)
                 index = code.op("add", number, 1)
                 with code.when(code.is_("ne", self._lives(code, shared, index), 0)):
                     state = self.state(code, shared, number)

@@ -25,8 +25,7 @@ class Shared(IntEnum):
     STOP = 6
     END = 7
     ALIVE = 8
-    FIRST = 9
-    PACE = 10
+    LAST = 9
     COUNT = 16
     NEXT = 24
 

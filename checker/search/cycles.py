@@ -73,15 +73,14 @@ class Cycles:
         return {states.words(int(n) * width, width): int(n) for n in left}
 
     def _trim(self) -> None:
-        """Kill until nothing dies; first backwards, as most transitions lead to later states."""
-        shared = self.team.store.shared
-        for backwards in itertools.cycle((True, False)):
+        """Kill until nothing dies: mostly a few passes, as most transitions lead to later states
+        and each pass begins with the last.
+        """
+        self.team.store.shared[Shared.LAST] = self.bound - 1
+        before = -1
+        while before < self.team.total(Own.KILLED):
             before = self.team.total(Own.KILLED)
-            shared[Shared.FIRST] = self.bound - 1 if backwards else 0
-            shared[Shared.PACE] = (1 << 64) - 1 if backwards else 1
             self.team.loop("trim", 0, self.bound)
-            if self.team.total(Own.KILLED) == before:
-                return
 
     def _watch(self, count: int) -> None:
         """Called while a graph of so many states grows."""
@@ -97,15 +96,14 @@ class Cycles:
         self, number: int, graph: Graph, knots: Sequence[set[Words]], core: Mapping[Words, int]
     ) -> Found | None:
         """The loop after the fewest faults, then the fewest steps; of those the least state's."""
-        best: tuple[tuple[int, int, Words], set[Words]] | None = None
+        best: Knot | None = None
         for predicate, knot in itertools.product(self._instances(number), knots):
             for component in graph.fair(graph.violating(predicate, knot)):
                 self.team.tick()
-                entries = (self._rank(words, core[words]) for words in component & core.keys())
-                entry = min(entries, default=None)
-                if entry is not None and (best is None or entry < best[0]):
-                    best = entry, component
-        return None if best is None else self._found(number, best[0][2], best[1], core)
+                ranks = [self._rank(words, core[words]) for words in component & core.keys()]
+                if ranks and (best is None or min(ranks) < best.rank):
+                    best = Knot(min(ranks), predicate, component)
+        return None if best is None else self._found(number, graph, best, core[best.entry])
 
     def _instances(self, number: int) -> list[int]:
         prop, predicates = self.native.monitors.properties[number], self.native.relation.predicates
@@ -118,23 +116,24 @@ class Cycles:
     def _cell(self, number: int) -> Cell:
         return self.rows[bisect_right(self.rows, number, key=attrgetter("begin")) - 1]
 
-    def _found(
-        self, number: int, entry: Words, component: set[Words], core: Mapping[Words, int]
-    ) -> Found:
-        """The loop told with the real states that a path to its entry leads through.
+    def _found(self, number: int, graph: Graph, knot: Knot, entry: int) -> Found:
+        cell = self._cell(entry)
+        path = self._real(path_to(self.team, self.cells, cell, knot.entry))
+        if path[-1] != knot.entry:
+            graph, knot = self._renamed(number, path[-1], knot)
+        states = tuple(self.native.ordinals(words) for words in path)
+        loop = tuple(graph.round(path[-1], knot.component))
+        return Found(cell.faults, cell.steps, knot.predicate, states, loop)
 
-        These are the entry's component under other names, so that it is looked at again.
-        """
-        cell = self._cell(core[entry])
-        path = self._real(path_to(self.team, self.cells, cell, entry))
-        graph = Graph(self.native, {self.native.least(words) for words in component}, self._watch)
-        graph.unfold([path[-1]])
+    def _renamed(self, number: int, entry: Words, knot: Knot) -> tuple[Graph, Knot]:
+        """The same knot under the names it has where a real path enters it."""
+        core = {self.native.least(words) for words in knot.component}
+        graph = Graph(self.native, core, self._watch)
+        graph.unfold([entry])
         for predicate in self._instances(number):
-            for found in graph.fair(graph.violating(predicate, graph.moves)):
-                if path[-1] in found:
-                    states = tuple(self.native.ordinals(words) for words in path)
-                    loop = tuple(graph.round(path[-1], found))
-                    return Found(cell.faults, cell.steps, predicate, states, loop)
+            for component in graph.fair(graph.violating(predicate, graph.moves)):
+                if entry in component:
+                    return graph, Knot((*knot.rank[:2], entry), predicate, component)
         raise AssertionError("a loop is lost under other names")
 
     def _real(self, path: Sequence[Words]) -> list[Words]:
@@ -145,6 +144,23 @@ class Cycles:
             ways = (after for _, after in native.moves(real[-1]) if native.least(after) == target)
             real.append(next(ways))
         return real
+
+
+@frozen
+class Knot:
+    """States among which a run can stay for ever, be fair, and violate an instance of a property.
+
+    rank: the fewest faults and steps to one of them, and which that is.
+    """
+
+    rank: tuple[int, int, Words]
+    predicate: int
+    component: set[Words]
+
+    @property
+    def entry(self) -> Words:
+        """The state by which a run enters."""
+        return self.rank[2]
 
 
 @frozen
@@ -176,6 +192,7 @@ class Graph:
         self.owed = Owed.of(native)
         self.moves: dict[Words, list[Move]] = {}
         self.enabled: dict[Words, frozenset[int]] = {}
+        self.known: dict[Words, bool] = {}
         actions = native.relation.actions
         self.calm = {n for n, a in enumerate(actions) if a.firing.transition.kind != Kind.FAULT}
 
@@ -193,7 +210,13 @@ class Graph:
 
     def _stays(self, move: Move) -> bool:
         action, after = move
-        return action in self.calm and self.native.least(after) in self.core
+        return action in self.calm and (after in self.moves or self._is_core(after))
+
+    def _is_core(self, state: Words) -> bool:
+        known = self.known.get(state)
+        if known is None:
+            known = self.known[state] = self.native.least(state) in self.core
+        return known
 
     def violating(self, predicate: int, states: Iterable[Words]) -> set[Words]:
         """The states in which an instance of a property is false."""

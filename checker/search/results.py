@@ -75,8 +75,8 @@ class Exploration:
     at that has fewer faults than what was found; None where all were. violations: by property name;
     where several of that name are violated, the first. reached: the ``sometimes`` properties
     (premises among them) that some state satisfies. fired: the numbers of the actions that changed
-    a state. memory: bytes of states and table at the end. stored: the words of all states one after another,
-    where they were asked for.
+    a state. memory: bytes of states and table at the end. stored: the words of all states one after
+    another, where they were asked for.
     """
 
     native: Native
