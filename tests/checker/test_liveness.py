@@ -17,6 +17,7 @@ from rackproof.checker.cli import run
 from rackproof.checker.engines import Options
 from rackproof.checker.engines import explore as verified
 from rackproof.checker.lowering import lower
+from rackproof.checker.native.memory import Shared
 from rackproof.checker.search import Exploration, Limits, cycles, explore
 from rackproof.checker.search import threads as search_threads
 from rackproof.checker.symmetry import interchangeable
@@ -162,6 +163,18 @@ def test_a_fault_that_is_owed_must_have_happened() -> None:
         assert levels(found) == {"counts-not": (1, 10)}
 
 
+def test_what_is_asked_may_raise_in_any_state() -> None:
+    @eventually()
+    def stumbles(world: Turning) -> bool:
+        if world.count == 7:
+            raise ValueError("seven")
+        return True
+
+    system = System("turning", Turning(), (swing,), (stumbles,))
+    for found in explored(system):
+        assert [raised.found.steps for raised in found.raises] == [7]
+
+
 # Counterexamples.
 
 
@@ -270,6 +283,19 @@ def test_what_is_open_for_want_of_memory_is_inconclusive(monkeypatch: pytest.Mon
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.reason is not None
     assert result.reason.startswith("out of memory: looking for a loop among 2 states")
+
+
+def test_time_may_run_out_while_loops_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looks_for_loops(team: search_threads.Team) -> bool:
+        return bool(team.store.shared[Shared.ALIVE])
+
+    monkeypatch.setattr(search_threads.Team, "_is_late", looks_for_loops)
+    system = LOOPS["strongly fair to who is up again and again"][0]()
+    findings = verified(system, None, Options(seconds=7))
+    assert findings.reason is None
+    assert findings.endless == "out of time: 7 s"
+    (result,) = results(system, findings, {})
+    assert (result.verdict, result.reason) == (Verdict.INCONCLUSIVE, "out of time: 7 s")
 
 
 def test_a_search_that_was_cut_short_says_nothing_of_loops() -> None:
