@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
@@ -90,7 +90,7 @@ class _Loading:
         expect = self._expectations(self.found.get("expect"), setting)
         fix = self._fix(setting, expect)
         steps, then = self._run(setting)
-        loop = self._loop(steps)
+        loop = self._loop()
         name = texts.pop("name", None)
         if setting is None or name is None:
             return None
@@ -149,15 +149,15 @@ class _Loading:
         read = [read_step(item, fields) for item in items]
         return tuple(step for step in read if step), read_facts(then, fields)
 
-    def _loop(self, steps: Sequence[Step] | None) -> int | None:
-        """The step with which a loop begins."""
-        place = self.found.get("loop")
+    def _loop(self) -> int | None:
+        """The number of the step with which a loop begins."""
+        place, steps = self.found.get("loop"), self.found.get("steps")
         if place is None:
             return None
-        if not steps:
+        if steps is None or not steps.length:
             place.fail("says from where on a run goes on for ever, but there are no steps")
             return None
-        return place.whole(1, len(steps))
+        return place.whole(1, steps.length)
 
 
 def _expectation(place: Place) -> Expectation | None:
