@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -25,8 +25,8 @@ from rackproof.checker.search.paths import Cell, Cells, path_to
 from rackproof.checker.search.results import Found
 from rackproof.checker.search.threads import Team
 
-ROOM: Final = 2_000
-"""Bytes that an unfolded state takes, its moves with it."""
+ROOM: Final = 5_000
+"""Bytes that an unfolded state takes, with a dozen moves."""
 
 
 class Cycles:
@@ -37,16 +37,16 @@ class Cycles:
         self.team, self.native, self.cells, self.bound = team, team.native, cells, bound
         self.rows = [cell for row in cells for cell in row]
 
-    def loops(self, numbers: Collection[int]) -> dict[int, Found]:
-        """The best loop for each of some properties, by the numbers of their monitors."""
+    def loops(self, numbers: Collection[int]) -> Iterator[tuple[int, Found]]:
+        """The best loop for each of some properties that has one, with the number of its monitor."""
         core = self._core(numbers)
-        if not core:
-            return {}
         graph = Graph(self.native, core, self._watch)
         graph.unfold(sorted(core))
         knots = list(graph.knots(graph.all))
-        found = ((number, self._loop(number, graph, knots, core)) for number in numbers)
-        return {number: loop for number, loop in found if loop is not None}
+        for number in numbers:
+            found = self._loop(number, graph, knots, core)
+            if found is not None:
+                yield number, found
 
     # The core.
 

@@ -136,7 +136,8 @@ class _Search:
                 bounds.setdefault(self._loops_end(number), []).append(number)
         try:
             for bound, numbers in sorted(bounds.items()):
-                self.loops |= Cycles(self.team, self.cells, bound).loops(numbers) if bound else {}
+                for number, found in Cycles(self.team, self.cells, bound).loops(numbers):
+                    self.loops[number] = found
         except LimitReached as limit:
             return str(limit)
         return None
