@@ -38,7 +38,7 @@ class Cycles:
         self.rows = [cell for row in cells for cell in row]
 
     def loops(self, numbers: Collection[int]) -> Iterator[tuple[int, Found]]:
-        """The best loop for each of some properties that has one, with the number of its monitor."""
+        """The best loop for each of some properties, with the number of its monitor."""
         core = self._core(numbers)
         graph = Graph(self.native, core, self._watch)
         graph.unfold(sorted(core))
