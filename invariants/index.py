@@ -11,12 +11,12 @@ from rackproof.invariants.premises import (
 )
 from rackproof.model.endpoint import DEAD, Process
 from rackproof.model.index import Lane
-from rackproof.model.kernel import always, at_rest
+from rackproof.model.kernel import always, eventually
 from rackproof.model.sorts import Prefixes, Workers
 from rackproof.model.world import World
 
 
-@at_rest(
+@eventually(
     worker=Workers,
     prefix=Prefixes,
     premise=a_prefix_was_indexed,
@@ -33,13 +33,13 @@ from rackproof.model.world import World
     ),
 )
 def index_sound(world: World, worker: int, prefix: int) -> bool:
-    """When nothing more can happen, a live worker holds what the index says that it holds."""
+    """Again and again, a live worker holds what the index says that it holds."""
     if world.endpoints[worker].process != Process.UP or not world.endpoints[worker].listed:
         return True
     return prefix in world.caches[worker].holds or prefix not in world.known[worker].believed
 
 
-@at_rest(
+@eventually(
     worker=Workers,
     prefix=Prefixes,
     premise=a_prefix_was_cached,
@@ -56,36 +56,36 @@ def index_sound(world: World, worker: int, prefix: int) -> bool:
     ),
 )
 def index_complete(world: World, worker: int, prefix: int) -> bool:
-    """When nothing more can happen, the index has what a live worker holds."""
+    """Again and again, the index has what a live worker holds."""
     if world.endpoints[worker].process != Process.UP or not world.endpoints[worker].listed:
         return True
     return prefix not in world.caches[worker].holds or prefix in world.known[worker].believed
 
 
-@at_rest(
+@eventually(
     worker=Workers,
     premise=a_dead_worker_was_indexed,
     why="Entries of a worker that is gone take memory, and a prefix looks cached that nobody has.",
     catches=("router#1736", "router#1738"),
 )
 def dead_worker_not_indexed(world: World, worker: int) -> bool:
-    """When nothing more can happen, the index has no entry of a dead worker."""
+    """Again and again, the index has no entry of a dead worker."""
     if world.endpoints[worker].process not in DEAD:
         return True
     return not world.known[worker].believed
 
 
-@at_rest(
+@eventually(
     premise=a_router_was_recovering,
     why="A router that never serves is an outage, with every worker healthy.",
     catches=("dynamo#10580", "dynamo#4904"),
 )
 def router_recovers(world: World) -> bool:
-    """When nothing more can happen, the router serves."""
+    """Again and again, the router serves."""
     return world.router.serving
 
 
-@at_rest(
+@eventually(
     worker=Workers,
     premise=a_worker_was_asked,
     why="A task that asks a worker which is gone stays for ever; with each change there is one "
@@ -93,7 +93,7 @@ def router_recovers(world: World) -> bool:
     catches=("dynamo#10729",),
 )
 def recovery_ends(world: World, worker: int) -> bool:
-    """When nothing more can happen, the router asks no dead worker what it holds."""
+    """Again and again, the router asks no dead worker what it holds."""
     dead = world.endpoints[worker].process in DEAD
     return not dead or world.known[worker].lane != Lane.ASKING
 

@@ -11,7 +11,7 @@ from rackproof.invariants.premises import (
     kv_was_read,
     weights_were_updated,
 )
-from rackproof.model.kernel import always, at_rest
+from rackproof.model.kernel import always, eventually
 from rackproof.model.peers import Connection, Life, Read, broken, outlived, peer_of, reader_of
 from rackproof.model.sorts import Links, Peers
 from rackproof.model.world import World
@@ -64,14 +64,14 @@ def no_crash_by_peer(world: World, peer: int) -> bool:
     return not world.peers[peer].felled
 
 
-@at_rest(
+@eventually(
     link=Links,
     premise=a_peer_was_gone,
     why="A link that nothing mends fails every request that is sent over it, though both are well.",
     catches=("Mooncake#3188",),
 )
 def links_recover(world: World, link: int) -> bool:
-    """When nothing more can happen, a link between two live workers works, or can be made anew, or
+    """Again and again, a link between two live workers works, or can be made anew, or
     was refused because the two are not compatible.
     """
     here = world.links[link]
@@ -82,19 +82,19 @@ def links_recover(world: World, link: int) -> bool:
     return here.connection != Connection.REJECTED
 
 
-@at_rest(
+@eventually(
     link=Links,
     premise=a_read_was_asked_for,
     why="A request whose handshake or read failed unheard holds its client and blocks for ever.",
     catches=("vllm#26171", "vllm#50754"),
 )
 def reads_end(world: World, link: int) -> bool:
-    """When nothing more can happen, no request of a live worker waits for KV of a peer."""
+    """Again and again, no request of a live worker waits for KV of a peer."""
     waits = world.links[link].read in (Read.WAITING, Read.STRANDED)
     return reader_of(world, link).life != Life.UP or not waits
 
 
-@at_rest(
+@eventually(
     peer=Peers,
     premise=a_peer_was_replaced,
     why="A replacement that finds its GPU full of its predecessor's memory cannot start, and those "
@@ -102,7 +102,7 @@ def reads_end(world: World, link: int) -> bool:
     catches=("vllm#58063",),
 )
 def memory_reclaimed(world: World, peer: int) -> bool:
-    """When nothing more can happen, every replacement has its memory, and nobody keeps that of a
+    """Again and again, every replacement has its memory, and nobody keeps that of a
     process that is gone.
     """
     return (world.peers[peer].life != Life.STARTING) & (not outlived(world, peer))

@@ -7,20 +7,20 @@ from rackproof.invariants.premises import (
     a_room_was_entered,
     a_room_was_failing,
 )
-from rackproof.model.kernel import always, at_rest
+from rackproof.model.kernel import always, eventually
 from rackproof.model.rooms import Guest
 from rackproof.model.sorts import Rooms
 from rackproof.model.world import World
 
 
-@at_rest(
+@eventually(
     room=Rooms,
     premise=a_room_was_entered,
     why="A request that never leaves its room holds its place in the queue, and its client.",
     catches=("sglang#6857",),
 )
 def rooms_empty(world: World, room: int) -> bool:
-    """When nothing more can happen, no request is left in a bootstrap room."""
+    """Again and again, no request is left in a bootstrap room."""
     here = world.rooms[room]
     return here.guest == Guest.NONE or here.crashed
 

@@ -12,6 +12,7 @@ from rackproof.model.faults import Budget
 from rackproof.model.kernel import ModelError
 
 _LIMITS: Final = "limits"
+_PART: Final = "part"
 MOST_FAULTS: Final = 16
 """The largest budget of a fault."""
 
@@ -26,8 +27,13 @@ def limits(attribute: attrs.Attribute[Any]) -> tuple[int, int] | None:
     return attribute.metadata.get(_LIMITS)
 
 
-def _size(default: int | None, least: int, most: int) -> Any:
-    return field(default=default, metadata={_LIMITS: (least, most)})
+def part(attribute: attrs.Attribute[Any]) -> str | None:
+    """The size without which this one has no meaning."""
+    return attribute.metadata.get(_PART)
+
+
+def _size(default: int | None, least: int, most: int, part: str | None = None) -> Any:
+    return field(default=default, metadata={_LIMITS: (least, most), _PART: part})
 
 
 @frozen
@@ -60,7 +66,7 @@ class Scope:
     rooms: int = _size(0, 0, 8)
     mixed_layouts: bool = False
     prefixes: int = _size(0, 0, 4)
-    cache_changes: int = _size(3, 1, 8)
+    cache_changes: int = _size(3, 1, 8, part="prefixes")
     guided: bool = False
     short: bool = False
     withholds: bool = False

@@ -161,6 +161,17 @@ class World:
             for worker, endpoint in enumerate(self.endpoints)
         )
 
+    def can_serve(self) -> bool:
+        """Whether there are workers alive that could serve a request: one that does everything, or
+        one to decode, with one for the prefill unless it can do that too.
+        """
+        up = {role: self._is_up(role) for role in Role}
+        prefill = up[Role.PREFILL] | self.protocol.local_prefill
+        return up[Role.AGGREGATED] | (up[Role.DECODE] & prefill)
+
+    def _is_up(self, role: Role) -> bool:
+        return some(self.endpoints[worker].process == Process.UP for worker in self._serving(role))
+
     def believed(self, worker: int) -> bool:
         """Whether the router takes a worker to be there."""
         if self.draining and not self.protocol.watch_outlives_requests:

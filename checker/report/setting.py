@@ -123,17 +123,23 @@ def _rack(setting: Setting) -> dict[str, Any]:
     return {**where, **bundled.rack, **{role: counts[role] for role in ROLES}}
 
 
-def _left_out() -> frozenset[str]:
-    """The parts of the world that it has none of unless a scope asks for them."""
-    from rackproof.model.scope import Scope  # noqa: PLC0415
+def _left_out(scope: Mapping[str, object]) -> Iterator[str]:
+    """What a scope does not ask for: parts of the world of which there are none, and their sizes.
 
-    return frozenset(kebab(a.name) for a in attrs.fields(Scope) if a.default == 0)
+    Without a gateway and a client that ask again there is nothing to say of them either.
+    """
+    from rackproof.model.scope import Scope, part  # noqa: PLC0415
+
+    for attribute in attrs.fields(Scope):
+        name, whole = kebab(attribute.name), part(attribute)
+        if (whole and not scope[whole]) or (attribute.default == 0 and not scope[name]):
+            yield name
 
 
 def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
-    unsaid = _left_out()
+    unsaid = set(_left_out(scope))
     for name, value in scope.items():
-        if not value and name in unsaid:
+        if name in unsaid:
             continue
         if isinstance(value, bool):
             yield name

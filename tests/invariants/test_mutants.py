@@ -324,6 +324,7 @@ def _explored(*parts: tuple[tuple[str, Any], ...]) -> Findings:
     bundled = Bundled("reference", *(dict(part) for part in parts))
     findings = explore(bundled_setting(bundled, Path()).system, None, Options())
     assert findings.reason is None
+    assert findings.endless is None
     return findings
 
 
@@ -349,6 +350,15 @@ def test_one_mechanism_covers_for_another(case: Case) -> None:
     changed, rack, scope, faults, prop = case
     alone = dict([next(iter(changed.items()))])
     assert prop not in explored(alone, rack, scope, faults).violated
+
+
+def test_where_nobody_is_left_to_serve_only_the_clear_failure_is_missing() -> None:
+    changed = {"notice-peer-loss": False, "transfer": "push"}
+    nobody = explored(changed, PAIR, {"retry-limit": 0}, {"crash": 1}).violated
+    assert "clear-failure" in nobody
+    assert "progress" not in nobody
+    another = explored(changed, TWO_PREFILL, {"retry-limit": 0}, {"crash": 1}).violated
+    assert {"clear-failure", "progress"} <= another.keys()
 
 
 @pytest.mark.parametrize(("name", "value"), sorted(CHOICES, key=str))
