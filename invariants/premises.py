@@ -5,7 +5,16 @@ from __future__ import annotations
 from rackproof.model.endpoint import DEAD
 from rackproof.model.kernel import sometimes
 from rackproof.model.request import TERMINAL, Phase
-from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
+from rackproof.model.sorts import (
+    Attempts,
+    Blocks,
+    Clients,
+    Keys,
+    Requests,
+    Segments,
+    Workers,
+)
+from rackproof.model.store import Entry, Get
 from rackproof.model.world import World
 
 
@@ -81,3 +90,46 @@ def a_worker_was_marked(world: World, worker: int) -> bool:
     """The router had marked a worker as not to be chosen."""
     endpoint = world.endpoints[worker]
     return endpoint.inhibited or endpoint.overloaded
+
+
+@sometimes(client=Clients)
+def a_lookup_was_made(world: World, client: int) -> bool:
+    """A client looked a key up."""
+    return world.readers[client].gets > 0
+
+
+@sometimes(client=Clients)
+def an_object_was_found(world: World, client: int) -> bool:
+    """A client found what it looked up."""
+    return world.readers[client].stage == Get.FOUND
+
+
+@sometimes(client=Clients)
+def a_client_was_served(world: World, client: int) -> bool:
+    """A client used what it got from the store."""
+    return world.readers[client].stage == Get.USED
+
+
+@sometimes(client=Clients)
+def a_rank_was_served(world: World, client: int) -> bool:
+    """One of several ranks used what it got from the store."""
+    return world.ranks and world.readers[client].stage == Get.USED
+
+
+@sometimes(key=Keys)
+def an_object_was_complete(world: World, key: int) -> bool:
+    """An object could be looked up."""
+    return world.objects[key].entry == Entry.COMPLETE
+
+
+@sometimes(client=Clients)
+def a_space_was_given_away(world: World, client: int) -> bool:
+    """A space was given to a put."""
+    return world.readers[client].stage == Get.WRITING
+
+
+@sometimes(segment=Segments)
+def a_segment_was_unreachable(world: World, segment: int) -> bool:
+    """A worker that lends memory had died, or its address was lost."""
+    here = world.segments[segment]
+    return not here.up or not here.published

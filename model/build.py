@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from rackproof.model import endpoint, kv, request, retry, stream
+from rackproof.model import endpoint, kv, request, retry, store, stream
 from rackproof.model.endpoint import Endpoint, Role
 from rackproof.model.kernel import Bundle, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
@@ -14,7 +14,17 @@ from rackproof.model.protocol import Protocol
 from rackproof.model.request import Request
 from rackproof.model.retry import Retry
 from rackproof.model.scope import Scope
-from rackproof.model.sorts import Blocks, Requests, Trays, Workers
+from rackproof.model.sorts import (
+    Blocks,
+    Clients,
+    Keys,
+    Requests,
+    Segments,
+    Spaces,
+    Trays,
+    Workers,
+)
+from rackproof.model.store import Entry, Object, Reader, Segment, Space
 from rackproof.model.stream import Attempt, Stream
 from rackproof.model.world import World
 
@@ -32,7 +42,7 @@ def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
 
 TRANSITIONS: Final = tuple(
     transition
-    for machine in (request, retry, stream, kv, endpoint)
+    for machine in (request, retry, stream, kv, endpoint, store)
     for transition in _transitions(machine)
 )
 """Every transition of the world, machine by machine."""
@@ -58,6 +68,12 @@ def build(
             Workers: tuple(instance.name for instance in placement.instances),
             Trays: placement.trays,
             Blocks: _block_names(placement, homes),
+            Keys: tuple(f"key-{i}" for i in range(len(_objects(scope)))),
+            Clients: tuple(
+                f"{'rank' if scope.ranks else 'client'}-{i}" for i in range(scope.clients)
+            ),
+            Segments: tuple(f"segment-{i}" for i in range(_segments(scope))),
+            Spaces: tuple(f"space-{i}" for i in range(len(_lenders(scope)))),
         },
         interchangeable=_interchangeable(scope, placement, homes),
     )
@@ -80,6 +96,30 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
     )
 
 
+def _segments(scope: Scope) -> int:
+    """How many segments there are: none without a store."""
+    return scope.segments if scope.clients else 0
+
+
+def _lenders(scope: Scope) -> tuple[int, ...]:
+    """The segment that each space is in."""
+    return tuple(segment for segment in range(_segments(scope)) for _ in range(scope.spaces))
+
+
+def _objects(scope: Scope) -> tuple[Object, ...]:
+    """What the master has at the start."""
+    there = [Object(entry=Entry.COMPLETE, space=i, put=1, oldest=1) for i in range(scope.stored)]
+    absent = [Object() for _ in range(scope.keys - scope.stored)]
+    return (*there, *absent) if scope.clients else ()
+
+
+def _spaces(scope: Scope) -> tuple[Space, ...]:
+    """What lies in the store at the start."""
+    there = [Space(owner=i, put=1, content=i, written=1, whole=True) for i in range(scope.stored)]
+    empty = [Space() for _ in range(len(_lenders(scope)) - scope.stored)]
+    return (*there, *empty) if scope.clients else ()
+
+
 def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequence[int]) -> World:
     each_request = range(scope.requests)
     each_attempt = range(scope.retry_limit + 1)
@@ -94,6 +134,14 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         roles=tuple(Role(instance.role) for instance in placement.instances),
         trays=tuple(instance.tray for instance in placement.instances),
         homes=tuple(homes),
+        gets=scope.gets,
+        ranks=scope.ranks,
+        hot_copies=scope.hot_copies,
+        lenders=_lenders(scope),
+        objects=_objects(scope),
+        spaces=_spaces(scope),
+        segments=tuple(Segment() for _ in range(_segments(scope))),
+        readers=tuple(Reader() for _ in range(scope.clients)),
         requests=tuple(shape for _ in each_request),
         streams=tuple(
             Stream(attempts=tuple(Attempt() for _ in each_attempt)) for _ in each_request
@@ -116,6 +164,10 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "request": scope.requests,
         "attempt": scope.retry_limit + 1,
         "block": len(_homes(scope, placement)),
+        "puts": scope.clients * scope.gets + 2,
+        "pins": 2 * max(scope.clients * scope.gets, 1),
+        "epochs": max(scope.faults.get("segment-return", 0), 1),
+        "gets": scope.gets,
     }
 
 
@@ -125,7 +177,21 @@ def _interchangeable(
     """The rack's own symmetry, with the blocks on its workers; and requests, all alike."""
     requests = tuple(((Requests, i),) for i in range(scope.requests))
     classes = [tuple(_bundle(names, homes) for names in group) for group in placement.bundles]
-    return (requests, *classes)
+    return (requests, *classes, *_in_store(scope))
+
+
+def _in_store(scope: Scope) -> tuple[tuple[Bundle, ...], ...]:
+    """What is alike in the store: clients, keys that are not there yet, segments that are empty."""
+    clients = tuple(((Clients, i),) for i in range(scope.clients))
+    if not scope.clients:
+        return ()
+    keys = tuple(((Keys, i),) for i in range(scope.stored, scope.keys))
+    lenders, first = _lenders(scope), -(-scope.stored // scope.spaces)
+    segments = tuple(
+        ((Segments, i), *((Spaces, space) for space, lender in enumerate(lenders) if lender == i))
+        for i in range(first, scope.segments)
+    )
+    return (clients, keys, segments)
 
 
 def _bundle(names: Sequence[tuple[str, int]], homes: Sequence[int]) -> Bundle:

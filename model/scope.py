@@ -39,7 +39,11 @@ class Scope:
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
     handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
-    request (see ``Request``). faults: how often each fault may happen, by its kebab-case name.
+    request (see ``Request``). clients, keys: of a shared store; 0 for none. segments, spaces: how
+    many workers lend it memory, and for how many objects each. stored: how many keys are there at
+    the start. gets: how many look-ups a client makes. ranks: the clients are ranks of one request.
+    hot_copies: clients keep what they read. faults: how often each fault may happen, by its
+    kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
@@ -48,6 +52,14 @@ class Scope:
     retry_limit: int = _size(1, 0, 16)
     blocks_per_worker: int = _size(1, 1, 16)
     handles: int = _size(1, 1, 8)
+    clients: int = _size(0, 0, 4)
+    keys: int = _size(1, 1, 4)
+    segments: int = _size(1, 1, 4)
+    spaces: int = _size(1, 1, 4)
+    stored: int = _size(0, 0, 4)
+    gets: int = _size(1, 1, 4)
+    ranks: bool = False
+    hot_copies: bool = False
     guided: bool = False
     short: bool = False
     withholds: bool = False
@@ -61,6 +73,9 @@ class Scope:
             raise ModelError(
                 f"max-tokens is at least tokens ({self.tokens}), not {self.max_tokens}"
             )
+        room = min(self.keys, self.segments * self.spaces)
+        if self.stored > room:
+            raise ModelError(f"stored is at most {room} (keys, and spaces), not {self.stored}")
         for fault, count in self.faults.items():
             if fault not in fault_names():
                 raise ModelError(f"there is no fault {fault!r}")

@@ -1,4 +1,4 @@
-"""The world: five machines over one set of requests and workers, and a protocol."""
+"""The world: six machines over one set of requests and workers, and a protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rackproof.model.logic import some
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
-from rackproof.model.sorts import Blocks, Requests, Workers
+from rackproof.model.sorts import Blocks, Clients, Keys, Requests, Segments, Spaces, Workers
+from rackproof.model.store import Leader, Master, Object, Reader, Segment, Space
 from rackproof.model.stream import Stage, Stream
 
 
@@ -22,7 +23,9 @@ class World:
 
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
     retry limit and one; handles: how many a transfer is split over; given: the faults at the
-    start. roles and trays: of each worker; homes: the worker that each block is on.
+    start. roles and trays: of each worker; homes: the worker that each block is on. gets, ranks,
+    hot_copies: how many look-ups a client of the store makes, whether clients are ranks of one
+    request, whether they keep copies; lenders: the segment that each space is in.
     """
 
     protocol: Protocol = fixed()
@@ -34,12 +37,21 @@ class World:
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
+    gets: int = fixed()
+    ranks: bool = fixed()
+    hot_copies: bool = fixed()
+    lenders: tuple[int, ...] = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
     retries: tuple[Retry, ...] = each(Requests)
     endpoints: tuple[Endpoint, ...] = each(Workers)
     blocks: tuple[Block, ...] = each(Blocks)
+    objects: tuple[Object, ...] = each(Keys)
+    spaces: tuple[Space, ...] = each(Spaces)
+    segments: tuple[Segment, ...] = each(Segments)
+    readers: tuple[Reader, ...] = each(Clients)
+    master: Master = Master()
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:
@@ -84,6 +96,33 @@ class World:
         """The world with a block changed."""
         changed = evolve(self.blocks[block], **changes)
         return evolve(self, blocks=put(self.blocks, block, changed))
+
+    def with_object(self, key: int, **changes: Any) -> World:
+        """The world with what the master has under a key changed."""
+        return evolve(self, objects=put(self.objects, key, evolve(self.objects[key], **changes)))
+
+    def with_space(self, space: int, **changes: Any) -> World:
+        """The world with a space of the store changed."""
+        return evolve(self, spaces=put(self.spaces, space, evolve(self.spaces[space], **changes)))
+
+    def with_segment(self, segment: int, **changes: Any) -> World:
+        """The world with a segment of the store changed."""
+        changed = evolve(self.segments[segment], **changes)
+        return evolve(self, segments=put(self.segments, segment, changed))
+
+    def with_reader(self, client: int, **changes: Any) -> World:
+        """The world with a client of the store changed."""
+        changed = evolve(self.readers[client], **changes)
+        return evolve(self, readers=put(self.readers, client, changed))
+
+    def with_master(self, **changes: Any) -> World:
+        """The world with the master of the store changed."""
+        return evolve(self, master=evolve(self.master, **changes))
+
+    @property
+    def serving(self) -> bool:
+        """Whether the master of the store answers."""
+        return self.master.leader == Leader.SERVING
 
     def end(self, request: int, phase: Phase) -> World:
         """The world in which a request is over."""

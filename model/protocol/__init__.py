@@ -22,14 +22,18 @@ from rackproof.model.protocol.endpoint import EndpointMechanisms
 from rackproof.model.protocol.kv import KvMechanisms, LoadFailure, Release, Transfer
 from rackproof.model.protocol.mechanism import Mechanism, described
 from rackproof.model.protocol.retry import RetryMechanisms
+from rackproof.model.protocol.store import Access, Protection, StoreFailure, StoreMechanisms
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
+    "Access",
     "LoadFailure",
     "Mechanism",
+    "Protection",
     "Protocol",
     "Release",
+    "StoreFailure",
     "Transfer",
     "ZeroBudget",
     "mechanisms",
@@ -41,12 +45,15 @@ CONCERNS: Final = {
     "retry": RetryMechanisms,
     "endpoint": EndpointMechanisms,
     "kv": KvMechanisms,
+    "store": StoreMechanisms,
 }
 """Each concern with its mechanisms, in the order in which they are told."""
 
 
 @frozen
-class Protocol(StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms):
+class Protocol(
+    StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms, StoreMechanisms
+):
     """A choice of every mechanism."""
 
 

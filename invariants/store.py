@@ -1,0 +1,134 @@
+"""A store that several engines share."""
+
+from __future__ import annotations
+
+from rackproof.invariants.premises import (
+    a_client_was_served,
+    a_lookup_was_made,
+    a_rank_was_served,
+    a_segment_was_unreachable,
+    a_space_was_given_away,
+    an_object_was_complete,
+    an_object_was_found,
+)
+from rackproof.model.kernel import always, at_rest
+from rackproof.model.sorts import Clients, Keys, Segments, Spaces
+from rackproof.model.store import FELL_BACK, OVER, Entry, Get, Mount
+from rackproof.model.world import World
+
+
+@always(
+    client=Clients,
+    premise=a_client_was_served,
+    why="An engine that continues from other KV answers fluently, to somebody else's prompt.",
+)
+def store_read_consistent(world: World, client: int) -> bool:
+    """No client uses bytes of another object or another put, of half a one, or of a removed one."""
+    return not world.readers[client].misled
+
+
+@always(
+    client=Clients,
+    other=Clients,
+    premise=a_rank_was_served,
+    why="Ranks that disagree on what is computed run different collectives: garbage, or a hang.",
+)
+def ranks_agree(world: World, client: int, other: int) -> bool:
+    """No rank uses the stored prefix while another rank of the request computes it."""
+    if not world.ranks or world.readers[client].stage != Get.USED:
+        return True
+    return world.readers[other].stage not in FELL_BACK
+
+
+@at_rest(
+    client=Clients,
+    premise=a_lookup_was_made,
+    why="An engine that waits for its store serves nobody, though it could compute.",
+)
+def store_progress(world: World, client: int) -> bool:
+    """When nothing more can happen, every look-up and every put has ended, well or badly."""
+    return world.readers[client].stage in OVER
+
+
+@at_rest(
+    space=Spaces,
+    premise=an_object_was_found,
+    why="What stays pinned is never evicted; enough of it and the store takes nothing more.",
+)
+def no_pin_leak(world: World, space: int) -> bool:
+    """When nothing more can happen, nothing is pinned."""
+    return world.spaces[space].pins == 0
+
+
+@always(
+    client=Clients,
+    premise=an_object_was_found,
+    why="The second unpin takes the pin of another reader, whose object is then evicted.",
+)
+def no_double_unpin(world: World, client: int) -> bool:
+    """No reader unpins what it has unpinned."""
+    return not world.readers[client].unpinned_twice
+
+
+@always(
+    space=Spaces,
+    premise=a_space_was_given_away,
+    why="The second free takes the space of whoever was given it in between.",
+)
+def no_double_free_of_space(world: World, space: int) -> bool:
+    """No space is freed twice for one put."""
+    return not world.spaces[space].freed_twice
+
+
+@at_rest(
+    space=Spaces,
+    premise=a_space_was_given_away,
+    why="Space of an object that nobody can find is memory lost until a restart.",
+)
+def store_reclaims(world: World, space: int) -> bool:
+    """When nothing more can happen, every space is free, or has an object that can be looked up."""
+    room = world.spaces[space]
+    if room.owner == None or not world.serving:
+        return True
+    return any(
+        room.owner == key and found.space == space and found.entry == Entry.COMPLETE
+        for key, found in enumerate(world.objects)
+    )
+
+
+@at_rest(
+    key=Keys,
+    space=Spaces,
+    premise=an_object_was_complete,
+    why="Each look-up of a ghost is a hit, and each read of it a failure or garbage.",
+)
+def no_ghost_object(world: World, key: int, space: int) -> bool:
+    """When nothing more can happen, what can be looked up lies whole where it is said to lie."""
+    found, room = world.objects[key], world.spaces[space]
+    if found.entry != Entry.COMPLETE or found.space != space or not world.serving:
+        return True
+    same = room.content == key and room.written == found.put and room.whole
+    return same and not room.dropped and world.segments[world.lenders[space]].up
+
+
+@always(
+    key=Keys,
+    premise=an_object_was_complete,
+    why="A store that forgets everything sends every prompt of the fleet back to prefill.",
+)
+def no_object_forgotten(world: World, key: int) -> bool:
+    """No object is lost but by its removal, its eviction or the loss of its memory."""
+    return not world.objects[key].forgotten
+
+
+@at_rest(
+    segment=Segments,
+    premise=a_segment_was_unreachable,
+    why="Memory that was lent and is not used is capacity lost without an alarm.",
+)
+def live_segment_serves(world: World, segment: int) -> bool:
+    """When nothing more can happen, every worker that runs is mounted and can be reached."""
+    here = world.segments[segment]
+    if not here.up or not world.serving:
+        return True
+    return here.mount == Mount.MOUNTED and here.mounted == here.epoch and here.published
