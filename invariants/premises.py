@@ -14,7 +14,7 @@ from rackproof.model.sorts import (
     Segments,
     Workers,
 )
-from rackproof.model.store import Entry, Get
+from rackproof.model.store import Entry, Get, Mount
 from rackproof.model.world import World
 
 
@@ -130,6 +130,6 @@ def a_space_was_given_away(world: World, client: int) -> bool:
 
 @sometimes(segment=Segments)
 def a_segment_was_unreachable(world: World, segment: int) -> bool:
-    """A worker that lends memory had died, or its address was lost."""
+    """A worker that lends memory had died, or was struck off, or its address was lost."""
     here = world.segments[segment]
-    return not here.up or not here.published
+    return here.mount != Mount.MOUNTED or not here.published

@@ -29,6 +29,16 @@ def store_read_consistent(world: World, client: int) -> bool:
 
 @always(
     client=Clients,
+    premise=an_object_was_found,
+    why="A hit that cannot be read costs the wait, and then the prefill that it was to save.",
+)
+def no_get_failure_without_fault(world: World, client: int) -> bool:
+    """No read or write of a client fails in a run without any fault."""
+    return world.readers[client].stage != Get.FAILED or world.budget != world.given
+
+
+@always(
+    client=Clients,
     other=Clients,
     premise=a_rank_was_served,
     why="Ranks that disagree on what is computed run different collectives: garbage, or a hang.",
@@ -108,7 +118,7 @@ def no_ghost_object(world: World, key: int, space: int) -> bool:
     if found.entry != Entry.COMPLETE or found.space != space or not world.serving:
         return True
     same = room.content == key and room.written == found.put and room.whole
-    return same and not room.dropped and world.segments[world.lenders[space]].up
+    return same and world.segments[world.lenders[space]].up
 
 
 @always(
@@ -131,4 +141,4 @@ def live_segment_serves(world: World, segment: int) -> bool:
     here = world.segments[segment]
     if not here.up or not world.serving:
         return True
-    return here.mount == Mount.MOUNTED and here.mounted == here.epoch and here.published
+    return here.mount == Mount.MOUNTED and here.published

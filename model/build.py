@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rackproof.model import endpoint, kv, request, retry, store, stream
 from rackproof.model.endpoint import Endpoint, Role
-from rackproof.model.kernel import Bundle, Property, System, Transition
+from rackproof.model.kernel import Bundle, Identifiers, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
 from rackproof.model.protocol import Protocol
 from rackproof.model.request import Request
@@ -68,12 +68,7 @@ def build(
             Workers: tuple(instance.name for instance in placement.instances),
             Trays: placement.trays,
             Blocks: _block_names(placement, homes),
-            Keys: tuple(f"key-{i}" for i in range(len(_objects(scope)))),
-            Clients: tuple(
-                f"{'rank' if scope.ranks else 'client'}-{i}" for i in range(scope.clients)
-            ),
-            Segments: tuple(f"segment-{i}" for i in range(_segments(scope))),
-            Spaces: tuple(f"space-{i}" for i in range(len(_lenders(scope)))),
+            **_store_names(scope),
         },
         interchangeable=_interchangeable(scope, placement, homes),
     )
@@ -94,6 +89,19 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
         f"block-{homes[:i].count(home)}@{placement.instances[home].name}"
         for i, home in enumerate(homes)
     )
+
+
+def _store_names(scope: Scope) -> dict[Identifiers, tuple[str, ...]]:
+    rank = "rank" if scope.ranks else "client"
+    return {
+        Keys: tuple(f"key-{i}" for i in range(len(_objects(scope)))),
+        Clients: tuple(f"{rank}-{i}" for i in range(scope.clients)),
+        Segments: tuple(f"segment-{i}" for i in range(_segments(scope))),
+        Spaces: tuple(
+            f"space-{i % scope.spaces}@segment-{segment}"
+            for i, segment in enumerate(_lenders(scope))
+        ),
+    }
 
 
 def _segments(scope: Scope) -> int:
@@ -137,6 +145,7 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         gets=scope.gets,
         ranks=scope.ranks,
         hot_copies=scope.hot_copies,
+        disk=scope.disk,
         lenders=_lenders(scope),
         objects=_objects(scope),
         spaces=_spaces(scope),

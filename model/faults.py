@@ -32,6 +32,7 @@ class Budget:
     disk_eviction: int = bounded(0, "faults")
     segment_loss: int = bounded(0, "faults")
     segment_return: int = bounded(0, "faults")
+    segment_silence: int = bounded(0, "faults")
     master_crash: int = bounded(0, "faults")
     master_hang: int = bounded(0, "faults")
     metadata_loss: int = bounded(0, "faults")

@@ -42,8 +42,8 @@ class Scope:
     request (see ``Request``). clients, keys: of a shared store; 0 for none. segments, spaces: how
     many workers lend it memory, and for how many objects each. stored: how many keys are there at
     the start. gets: how many look-ups a client makes. ranks: the clients are ranks of one request.
-    hot_copies: clients keep what they read. faults: how often each fault may happen, by its
-    kebab-case name.
+    hot_copies: clients keep what they read. disk: the store is on disks, which know what they do
+    not have. faults: how often each fault may happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
@@ -60,6 +60,7 @@ class Scope:
     gets: int = _size(1, 1, 4)
     ranks: bool = False
     hot_copies: bool = False
+    disk: bool = False
     guided: bool = False
     short: bool = False
     withholds: bool = False

@@ -108,8 +108,8 @@ class Space:
     """Room for one object.
 
     owner, put: what the master gave it to. pins: how many readers hold it. content, written: the
-    object that lies in it, and of which put; whole: all of it. dropped: the disk threw it away.
-    freed_twice: it was freed when it had been freed already.
+    object that lies in it, and of which put; whole: all of it. freed_twice: it was freed when it
+    had been freed already.
     """
 
     owner: int | None = identifier(Keys)
@@ -118,7 +118,6 @@ class Space:
     content: int | None = identifier(Keys)
     written: int = bounded(0, "puts")
     whole: bool = False
-    dropped: bool = False
     freed_twice: bool = False
 
 
@@ -240,10 +239,22 @@ def use_hot_copy(world: World, client: int, key: int) -> World | None:
 
 
 def reachable(world: World, client: int, space: int) -> bool:
-    """Whether a client's read or write of a space gets there."""
+    """Whether what a client reads or writes in a space gets there."""
     here, segment = world.readers[client], world.segments[world.lenders[space]]
     same = (segment.epoch == here.epoch) | (not world.protocol.epoch_of_segment)
-    return segment.up & segment.published & same & (world.spaces[space].dropped == False)
+    return segment.up & segment.published & same
+
+
+def right(world: World, client: int, space: int) -> bool:
+    """Whether the object that a client asked for lies in a space, whole."""
+    here, room = world.readers[client], world.spaces[space]
+    return (room.content == here.key) & (room.written == here.put) & room.whole
+
+
+def readable(world: World, client: int, space: int) -> bool:
+    """Whether a read brings any bytes: memory always does, a disk where it has the object."""
+    there = reachable(world, client, space)
+    return there & right(world, client, space) if world.disk else there
 
 
 def intact(world: World, client: int, space: int) -> bool:
@@ -255,25 +266,25 @@ def intact(world: World, client: int, space: int) -> bool:
 @transition(step, client=Clients, space=Spaces)
 def read_half(world: World, client: int, space: int) -> World | None:
     """{client} gets one half of the bytes in {space}."""
-    here, room = world.readers[client], world.spaces[space]
+    here = world.readers[client]
     if here.stage not in (Get.FOUND, Get.HALF) or here.space != space:
         return None
-    if not reachable(world, client, space):
+    if not readable(world, client, space):
         return None
     if world.protocol.access == Access.SEND and not intact(world, client, space):
         return None
-    right = (room.content == here.key) & (room.written == here.put) & room.whole
     stage = Get.HALF if here.stage == Get.FOUND else Get.READ
-    return world.with_reader(client, stage=stage, wrong=here.wrong | (right == False))
+    wrong = here.wrong | (right(world, client, space) == False)
+    return world.with_reader(client, stage=stage, wrong=wrong)
 
 
 @transition(step, client=Clients, space=Spaces)
 def read_breaks_off(world: World, client: int, space: int) -> World | None:
-    """The read of {client} from {space} fails: it cannot be reached, or is not there."""
+    """The read of {client} from {space} fails: it is not reached, or has nothing to read."""
     here = world.readers[client]
     if here.stage not in (Get.FOUND, Get.HALF) or here.space != space:
         return None
-    return None if reachable(world, client, space) else get_failed(world, client, space)
+    return None if readable(world, client, space) else get_failed(world, client, space)
 
 
 @transition(fault, client=Clients, space=Spaces)
@@ -463,7 +474,7 @@ def start_put(world: World, client: int, key: int, space: int) -> World | None:
     world, put = release(world, key, world.protocol.free_after_readers), found.put + 1
     entry = Entry.PROCESSING if world.protocol.publish_after_commit else Entry.COMPLETE
     world = world.with_object(key, entry=entry, space=space, put=put)
-    world = world.with_space(space, owner=key, put=put, pins=0, dropped=False)
+    world = world.with_space(space, owner=key, put=put, pins=0)
     if segment.up and segment.epoch == segment.mounted:
         world = world.with_space(space, content=key, written=put, whole=False)
     return _unlock(world).with_reader(
@@ -475,16 +486,25 @@ def _unlock(world: World) -> World:
     return world.with_master(objects_locked=None)
 
 
+def held(world: World, space: int) -> bool:
+    """Whether somebody reads or writes a space."""
+    return (world.spaces[space].pins > 0) | some(
+        ((here.stage == Get.WRITING) | (here.stage == Get.WRITTEN)) & (here.space == space)
+        for here in world.readers
+    )
+
+
 def release(world: World, key: int, spare: bool) -> World:
     """The world in which the master has nothing under a key.
 
-    spare: its space stays with it as long as it is pinned.
+    spare: its space stays with it as long as somebody reads or writes it.
     """
     found = world.objects[key]
     for space, room in enumerate(world.spaces):
         if found.space == space:
             world = world.with_object(key, entry=Entry.ABSENT, space=None)
-            if room.owner == key and room.put == found.put and not (spare and room.pins):
+            ours = room.owner == key and room.put == found.put
+            if ours and not (spare and held(world, space)):
                 return world.with_space(space, owner=None, put=0, pins=0)
             return world
     return world
@@ -575,11 +595,12 @@ def put_failure(world: World, client: int, key: int, space: int) -> World | None
 def revoke(world: World, client: int, key: int, space: int) -> World:
     """The world in which a put is taken back, and its space freed."""
     here, found = world.readers[client], world.objects[key]
+    world = _end(world, client, Get.FAILED)
     if found.put == here.put and found.space == space:
         world = release(world, key, spare=True)
     if world.protocol.free_space_once:
-        return _end(world, client, Get.FAILED)
-    return _end(world, client, Get.FAILED).with_reader(client, space=space, owes_free=True)
+        return world
+    return world.with_reader(client, space=space, owes_free=True)
 
 
 @transition(step, client=Clients, space=Spaces)
@@ -635,13 +656,9 @@ def removal(world: World, key: int) -> World | None:
 def reclaim(world: World, key: int, space: int) -> World | None:
     """{space} is freed: {key} is no longer found in it, and nobody reads or writes it any more."""
     room, found = world.spaces[space], world.objects[key]
-    if room.owner != key or room.pins or not world.serving:
+    if room.owner != key or not world.serving or held(world, space):
         return None
     if found.space == space and found.put == room.put:
-        return None
-    if some(
-        (here.stage in (Get.WRITING, Get.WRITTEN)) & (here.space == space) for here in world.readers
-    ):
         return None
     return world.with_space(space, owner=None, put=0)
 
@@ -652,10 +669,15 @@ def disk_eviction(world: World, key: int, space: int) -> World | None:
     found, segment = world.objects[key], world.segments[world.lenders[space]]
     if found.entry != Entry.COMPLETE or found.space != space or not world.serving:
         return None
-    if not segment.up or world.spaces[space].dropped or not world.budget.disk_eviction:
+    if not world.disk or not segment.up or not world.budget.disk_eviction:
         return None
-    world = world.spend("disk_eviction").with_space(space, dropped=True)
+    world = emptied(world.spend("disk_eviction"), space)
     return release(world, key, spare=True) if world.protocol.tell_master_of_eviction else world
+
+
+def emptied(world: World, space: int) -> World:
+    """The world in which nothing lies in a space."""
+    return world.with_space(space, content=None, written=0, whole=False)
 
 
 # Clients, workers and masters that die.
@@ -702,7 +724,7 @@ def segment_loss(world: World, segment: int) -> World | None:
     world = world.spend("segment_loss").with_segment(segment, up=False, joined=False)
     for space, lender in enumerate(world.lenders):
         if lender == segment:
-            world = world.with_space(space, content=None, written=0, whole=False, dropped=False)
+            world = emptied(world, space)
     return world
 
 
@@ -713,6 +735,18 @@ def segment_return(world: World, segment: int) -> World | None:
     if here.up or not world.budget.segment_return:
         return None
     return world.spend("segment_return").with_segment(segment, up=True, epoch=here.epoch + 1)
+
+
+@transition(fault, segment=Segments)
+def segment_silence(world: World, segment: int) -> World | None:
+    """The master hears nothing of the worker with {segment} for too long, and strikes it off."""
+    here = world.segments[segment]
+    if not here.up or here.mount != Mount.MOUNTED or not world.serving:
+        return None
+    if not world.budget.segment_silence:
+        return None
+    world = world.spend("segment_silence")
+    return world.with_segment(segment, mount=Mount.UNMOUNTING, joined=False)
 
 
 @transition(timer, segment=Segments)

@@ -24,8 +24,9 @@ class World:
     tokens: how many an output has; max_tokens: how many a request may have; most_dispatches: the
     retry limit and one; handles: how many a transfer is split over; given: the faults at the
     start. roles and trays: of each worker; homes: the worker that each block is on. gets, ranks,
-    hot_copies: how many look-ups a client of the store makes, whether clients are ranks of one
-    request, whether they keep copies; lenders: the segment that each space is in.
+    hot_copies, disk: how many look-ups a client of the store makes, whether clients are ranks of
+    one request, whether they keep copies, whether the store is on disks; lenders: the segment that
+    each space is in.
     """
 
     protocol: Protocol = fixed()
@@ -40,6 +41,7 @@ class World:
     gets: int = fixed()
     ranks: bool = fixed()
     hot_copies: bool = fixed()
+    disk: bool = fixed()
     lenders: tuple[int, ...] = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)

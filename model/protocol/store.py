@@ -98,7 +98,7 @@ class StoreMechanisms:
     free_after_readers: bool = mechanism(
         True,
         "The space of an object that is removed or overwritten is freed when the last who reads "
-        "it is done. Without it at once.",
+        "or writes it is done. Without it at once.",
         "LMCache#3444",
     )
     refuse_existing_keys: bool = mechanism(
@@ -109,7 +109,7 @@ class StoreMechanisms:
     )
     publish_after_commit: bool = mechanism(
         True,
-        "An object can be looked up once it is written whole. Without it as soon as it has space.",
+        "An object can be looked up once it is written whole. Without it, as soon as it has space.",
         "Mooncake#2818",
     )
     discard_abandoned_puts: bool = mechanism(
