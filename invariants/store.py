@@ -23,8 +23,8 @@ from rackproof.model.world import World
     why="An engine that continues from other KV answers fluently, to somebody else's prompt.",
 )
 def store_read_consistent(world: World, client: int) -> bool:
-    """No client uses bytes of another object or another put, of half a one, or of a removed one."""
-    return not world.readers[client].misled
+    """No client uses bytes of another object or put, of half an object, or of a removed one."""
+    return not world.readers[client].used_wrong
 
 
 @always(

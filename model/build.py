@@ -92,13 +92,13 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
 
 
 def _store_names(scope: Scope) -> dict[Identifiers, tuple[str, ...]]:
-    rank = "rank" if scope.ranks else "client"
+    client, several = "rank" if scope.ranks else "client", scope.segments > 1
     return {
         Keys: tuple(f"key-{i}" for i in range(len(_objects(scope)))),
-        Clients: tuple(f"{rank}-{i}" for i in range(scope.clients)),
+        Clients: tuple(f"{client}-{i}" for i in range(scope.clients)),
         Segments: tuple(f"segment-{i}" for i in range(_segments(scope))),
         Spaces: tuple(
-            f"space-{i % scope.spaces}@segment-{segment}"
+            f"space-{i % scope.spaces}" + (f"@segment-{segment}" if several else "")
             for i, segment in enumerate(_lenders(scope))
         ),
     }
@@ -175,7 +175,7 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "block": len(_homes(scope, placement)),
         "puts": scope.clients * scope.gets + 2,
         "pins": 2 * max(scope.clients * scope.gets, 1),
-        "epochs": max(scope.faults.get("segment-return", 0), 1),
+        "epochs": max(sum(scope.faults.get(f"segment-{f}", 0) for f in ("return", "silence")), 1),
         "gets": scope.gets,
     }
 

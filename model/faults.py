@@ -29,6 +29,7 @@ class Budget:
     short_get: int = bounded(0, "faults")
     slow_get: int = bounded(0, "faults")
     put_failure: int = bounded(0, "faults")
+    slow_put: int = bounded(0, "faults")
     disk_eviction: int = bounded(0, "faults")
     segment_loss: int = bounded(0, "faults")
     segment_return: int = bounded(0, "faults")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rackproof.model.kernel import (
     bounded,
     client,
+    environment,
     evolve,
     fault,
     frozen,
@@ -49,11 +50,11 @@ class Get(Enum):
     """Half of the bytes are read."""
     READ = "read"
     VALID = "valid"
-    """Read, and known to be good."""
+    """Read, and taken to be good."""
     AGREED = "agreed"
     """All ranks have it."""
-    MISSED = "missed"
-    """It computes, and wants to put what it computed."""
+    TO_PUT = "to put"
+    """It computed for itself, and wants to put that."""
     WRITING = "writing"
     WRITTEN = "written"
     STUCK = "stuck"
@@ -67,7 +68,7 @@ class Get(Enum):
 ENDED = (Get.USED, Get.COMPUTED, Get.FAILED)
 OVER = (Get.IDLE, *ENDED, Get.DEAD)
 READING = (Get.FOUND, Get.HALF, Get.READ)
-FELL_BACK = (Get.MISSED, Get.WRITING, Get.WRITTEN, Get.COMPUTED, Get.FAILED)
+FELL_BACK = (Get.TO_PUT, Get.WRITING, Get.WRITTEN, Get.COMPUTED, Get.FAILED)
 
 
 class Mount(Enum):
@@ -125,8 +126,9 @@ class Space:
 class Segment:
     """Memory that a worker lends.
 
-    up, epoch: the truth: whether the worker runs, and how often it restarted. mount, mounted: what
-    the master thinks, and of which epoch. joined: the worker thinks that it is mounted. published:
+    up, epoch: the truth: whether the worker runs, and how often it registered its memory. mount,
+    mounted: what the master thinks, and of which epoch. joined: the worker thinks that it is
+    mounted. published:
     its address can be found.
     """
 
@@ -143,7 +145,7 @@ class Reader:
     """A client and its present look-up.
 
     space, put, epoch: what the master's answer named. since: the oldest put it may be given. pins:
-    how many it holds. wrong: what it read is not what it asked for. hot, hot_put: the copy it
+    how many it holds. wrong: what it read is not what it asked for. copy, copy_put: the object it
     keeps. gets: how many look-ups it made. owes_free: its error path frees the space once more. The
     others are what went wrong for good.
     """
@@ -156,11 +158,11 @@ class Reader:
     since: int = bounded(0, "puts")
     pins: int = bounded(0, 1)
     wrong: bool = False
-    hot: int | None = identifier(Keys)
-    hot_put: int = bounded(0, "puts")
+    copy: int | None = identifier(Keys)
+    copy_put: int = bounded(0, "puts")
     gets: int = bounded(0, "gets")
     owes_free: bool = False
-    misled: bool = False
+    used_wrong: bool = False
     unpinned_twice: bool = False
 
 
@@ -178,23 +180,30 @@ class Master:
 
 @transition(client, client=Clients, key=Keys)
 def look_up(world: World, client: int, key: int) -> World | None:
-    """{client} looks {key} up (and with it every rank of its request)."""
-    if not world.ranks:
-        return _ask(world, client, key)
-    for rank in range(len(world.readers)):
-        asked = _ask(world, rank, key)
-        if asked == None:
-            return None
-        world = asked
+    """{client} looks {key} up."""
+    return None if world.ranks or not idle(world, client) else _ask(world, client, key)
+
+
+@transition(client, key=Keys)
+def look_up_together(world: World, key: int) -> World | None:
+    """A request is scheduled: each of its ranks looks {key} up."""
+    ranks = range(len(world.readers))
+    if not world.ranks or some(not idle(world, rank) for rank in ranks):
+        return None
+    for rank in ranks:
+        world = _ask(world, rank, key)
     return world
 
 
-def _ask(world: World, client: int, key: int) -> World | None:
+def idle(world: World, client: int) -> bool:
+    """Whether a client may begin another look-up."""
     here = world.readers[client]
-    if here.stage not in (Get.IDLE, *ENDED) or here.gets >= world.gets or here.owes_free:
-        return None
-    since = world.objects[key].oldest
-    return world.with_reader(client, stage=Get.ASKED, key=key, since=since, gets=here.gets + 1)
+    return here.stage in (Get.IDLE, *ENDED) and here.gets < world.gets and not here.owes_free
+
+
+def _ask(world: World, client: int, key: int) -> World:
+    since, gets = world.objects[key].oldest, world.readers[client].gets + 1
+    return world.with_reader(client, stage=Get.ASKED, key=key, since=since, gets=gets)
 
 
 @transition(step, client=Clients, key=Keys, space=Spaces)
@@ -216,23 +225,23 @@ def find(world: World, client: int, key: int, space: int) -> World | None:
 
 @transition(step, client=Clients, key=Keys)
 def miss(world: World, client: int, key: int) -> World | None:
-    """The master has nothing for {client} under {key}."""
+    """The master has no {key} for {client}, which computes it, and wants to put it."""
     here = world.readers[client]
     if here.stage != Get.ASKED or here.key != key or not world.serving:
         return None
     if world.objects[key].entry == Entry.COMPLETE:
         return None
-    return world.with_reader(client, stage=Get.MISSED)
+    return world.with_reader(client, stage=Get.TO_PUT)
 
 
 @transition(step, client=Clients, key=Keys)
 def use_hot_copy(world: World, client: int, key: int) -> World | None:
     """{client} has a copy of {key} of its own, and uses it without asking."""
     here = world.readers[client]
-    if here.stage != Get.ASKED or here.key != key or here.hot != key or world.ranks:
+    if here.stage != Get.ASKED or here.key != key or here.copy != key or world.ranks:
         return None
-    stale = here.hot_put < here.since
-    return _end(world, client, Get.USED, misled=here.misled | stale)
+    stale = here.copy_put < here.since
+    return _end(world, client, Get.USED, used_wrong=here.used_wrong | stale)
 
 
 # The read.
@@ -264,18 +273,25 @@ def intact(world: World, client: int, space: int) -> bool:
 
 
 @transition(step, client=Clients, space=Spaces)
-def read_half(world: World, client: int, space: int) -> World | None:
-    """{client} gets one half of the bytes in {space}."""
+def read_first_half(world: World, client: int, space: int) -> World | None:
+    """{client} gets the first half of what lies in {space}."""
+    return _read(world, client, space, Get.FOUND, Get.HALF)
+
+
+@transition(step, client=Clients, space=Spaces)
+def read_second_half(world: World, client: int, space: int) -> World | None:
+    """{client} gets the second half of what lies in {space}."""
+    return _read(world, client, space, Get.HALF, Get.READ)
+
+
+def _read(world: World, client: int, space: int, before: Get, after: Get) -> World | None:
     here = world.readers[client]
-    if here.stage not in (Get.FOUND, Get.HALF) or here.space != space:
-        return None
-    if not readable(world, client, space):
+    if here.stage != before or here.space != space or not readable(world, client, space):
         return None
     if world.protocol.access == Access.SEND and not intact(world, client, space):
         return None
-    stage = Get.HALF if here.stage == Get.FOUND else Get.READ
     wrong = here.wrong | (right(world, client, space) == False)
-    return world.with_reader(client, stage=stage, wrong=wrong)
+    return world.with_reader(client, stage=after, wrong=wrong)
 
 
 @transition(step, client=Clients, space=Spaces)
@@ -341,11 +357,11 @@ def _fail(world: World, client: int, space: int) -> World:
     return _end(world, client, Get.FAILED)
 
 
-def _end(world: World, client: int, stage: Get, misled: bool = False) -> World:
+def _end(world: World, client: int, stage: Get, used_wrong: bool = False) -> World:
     """End what a client does."""
     cleared = {"key": None, "space": None, "put": 0, "epoch": 0, "since": 0, "pins": 0}
-    misled = world.readers[client].misled | misled
-    return world.with_reader(client, stage=stage, wrong=False, misled=misled, **cleared)
+    used_wrong = world.readers[client].used_wrong | used_wrong
+    return world.with_reader(client, stage=stage, wrong=False, used_wrong=used_wrong, **cleared)
 
 
 def _take_back(world: World, client: int, space: int, pins: int) -> World:
@@ -356,16 +372,22 @@ def _take_back(world: World, client: int, space: int, pins: int) -> World:
 
 @transition(step, client=Clients, space=Spaces)
 def validate(world: World, client: int, space: int) -> World | None:
-    """{client} has read {space} to the end, and asks whether that was still its object."""
+    """{client} has read {space}, and asks whether its object was in it all the time."""
     here = world.readers[client]
-    if here.stage != Get.READ or here.space != space:
+    if here.stage != Get.READ or here.space != space or not world.serving:
         return None
     if not world.protocol.validate_after_store_read:
-        return world.with_reader(client, stage=Get.VALID)
-    if not world.serving:
         return None
     if not intact(world, client, space):
         return _fail(world, client, space)
+    return world.with_reader(client, stage=Get.VALID)
+
+
+@transition(step, client=Clients)
+def trust(world: World, client: int) -> World | None:
+    """{client} takes what it read as it is."""
+    if world.readers[client].stage != Get.READ or world.protocol.validate_after_store_read:
+        return None
     return world.with_reader(client, stage=Get.VALID)
 
 
@@ -408,7 +430,7 @@ def use(world: World, client: int, key: int, space: int) -> World | None:
     twice = (here.pins > 0) & (protocol.protection == Protection.PIN) & (not protocol.unpin_once)
     world = _take_back(world, client, space, 2 if twice else here.pins)
     world = world.with_reader(client, unpinned_twice=here.unpinned_twice | twice)
-    return _end(world, client, Get.USED, misled=here.wrong)
+    return _end(world, client, Get.USED, used_wrong=here.wrong)
 
 
 def _keep_copy(world: World, client: int, key: int) -> World:
@@ -416,7 +438,7 @@ def _keep_copy(world: World, client: int, key: int) -> World:
     put = world.readers[client].put
     if world.protocol.invalidate_hot_copies and put < world.objects[key].oldest:
         return world
-    return world.with_reader(client, hot=key, hot_put=put)
+    return world.with_reader(client, copy=key, copy_put=put)
 
 
 # The put.
@@ -453,7 +475,7 @@ def lock_objects(world: World, client: int) -> World | None:
     """The put of {client} takes the lock of objects, and then wants that of segments."""
     if world.protocol.one_lock_order or world.master.objects_locked != None:
         return None
-    if world.readers[client].stage != Get.MISSED or not world.serving:
+    if world.readers[client].stage != Get.TO_PUT or not world.serving:
         return None
     return world.with_master(objects_locked=client)
 
@@ -462,7 +484,7 @@ def lock_objects(world: World, client: int) -> World | None:
 def start_put(world: World, client: int, key: int, space: int) -> World | None:
     """The master gives {space} to the put of {key} by {client}, which starts to write."""
     here, found, room = world.readers[client], world.objects[key], world.spaces[space]
-    if here.stage != Get.MISSED or here.key != key or not world.serving:
+    if here.stage != Get.TO_PUT or here.key != key or not world.serving:
         return None
     segment = world.segments[world.lenders[space]]
     if room.owner != None or segment.mount != Mount.MOUNTED:
@@ -514,7 +536,7 @@ def release(world: World, key: int, spare: bool) -> World:
 def put_refused(world: World, client: int, key: int) -> World | None:
     """The put of {key} by {client} is refused: it is there already, or being written."""
     here = world.readers[client]
-    if here.stage != Get.MISSED or here.key != key or not world.serving:
+    if here.stage != Get.TO_PUT or here.key != key or not world.serving:
         return None
     if world.objects[key].entry == Entry.ABSENT or not world.protocol.refuse_existing_keys:
         return None
@@ -526,7 +548,7 @@ def put_refused(world: World, client: int, key: int) -> World | None:
 @transition(step, client=Clients)
 def give_up_put(world: World, client: int) -> World | None:
     """The put of {client} finds no room and nothing to evict, and is given up."""
-    if world.readers[client].stage != Get.MISSED or not world.serving or not full(world):
+    if world.readers[client].stage != Get.TO_PUT or not world.serving or not full(world):
         return None
     if not world.protocol.give_up_when_full:
         return None
@@ -564,9 +586,9 @@ def drop_copies(world: World, key: int) -> World:
     if not world.hot_copies or not world.protocol.invalidate_hot_copies:
         return world
     for keeper, here in enumerate(world.readers):
-        kept = None if here.hot == key else here.hot
-        put = 0 if here.hot == key else here.hot_put
-        world = world.with_reader(keeper, hot=kept, hot_put=put)
+        kept = None if here.copy == key else here.copy
+        put = 0 if here.copy == key else here.copy_put
+        world = world.with_reader(keeper, copy=kept, copy_put=put)
     return world
 
 
@@ -619,13 +641,13 @@ def free_again(world: World, client: int, space: int) -> World | None:
 @transition(step, key=Keys, space=Spaces)
 def evict(world: World, key: int, space: int) -> World | None:
     """{key} is evicted from {space}: a put needs the room."""
-    waiting = some(here.stage == Get.MISSED for here in world.readers)
+    waiting = some(here.stage == Get.TO_PUT for here in world.readers)
     if not world.protocol.evict_when_full or not waiting or not full(world):
         return None
     return _evicted(world, key, space)
 
 
-@transition(fault, key=Keys, space=Spaces)
+@transition(environment, key=Keys, space=Spaces)
 def pressure(world: World, key: int, space: int) -> World | None:
     """{key} is evicted from {space}: others need memory."""
     return _evicted(world.spend("pressure"), key, space) if world.budget.pressure else None
@@ -642,7 +664,7 @@ def _evicted(world: World, key: int, space: int) -> World | None:
     return release(world, key, spare=False)
 
 
-@transition(fault, key=Keys)
+@transition(client, key=Keys)
 def removal(world: World, key: int) -> World | None:
     """A user has {key} removed."""
     found = world.objects[key]
@@ -691,7 +713,7 @@ def client_crash(world: World, client: int) -> World | None:
         return None
     if world.master.objects_locked == client:
         world = _unlock(world)
-    return world.spend("client_crash").with_reader(client, stage=Get.DEAD, hot=None, hot_put=0)
+    return world.spend("client_crash").with_reader(client, stage=Get.DEAD, copy=None, copy_put=0)
 
 
 @transition(timer, client=Clients, space=Spaces)
@@ -714,6 +736,20 @@ def discard_put(world: World, client: int, key: int, space: int) -> World | None
     if found.entry != Entry.PROCESSING or found.space != space or found.put != here.put:
         return None
     return release(world, key, spare=True) if world.protocol.discard_abandoned_puts else None
+
+
+@transition(fault, client=Clients, key=Keys, space=Spaces)
+def slow_put(world: World, client: int, key: int, space: int) -> World | None:
+    """{client} takes too long over its put of {key} into {space}, which is discarded meanwhile."""
+    here, found = world.readers[client], world.objects[key]
+    if here.stage != Get.WRITING or here.key != key or here.space != space or not world.serving:
+        return None
+    if found.entry != Entry.PROCESSING or found.space != space or not world.budget.slow_put:
+        return None
+    world, protocol = world.spend("slow_put"), world.protocol
+    if not protocol.discard_abandoned_puts:
+        return world
+    return release(world, key, protocol.free_after_readers)
 
 
 @transition(fault, segment=Segments)
@@ -761,7 +797,7 @@ def start_unmount(world: World, segment: int) -> World | None:
 
 @transition(step, segment=Segments)
 def lock_segments(world: World, segment: int) -> World | None:
-    """Who strikes {segment} off takes the lock of segments, and then wants that of objects."""
+    """The unmount of {segment} takes the lock of segments, and then wants that of objects."""
     if world.protocol.one_lock_order or world.master.segments_locked != None:
         return None
     if world.segments[segment].mount != Mount.UNMOUNTING or not world.serving:
@@ -797,12 +833,13 @@ def _strike_off(world: World, space: int) -> World:
 @transition(step, segment=Segments)
 def mount(world: World, segment: int) -> World | None:
     """The worker with {segment} announces itself, and is told that it is mounted."""
-    here = world.segments[segment]
+    here, tells = world.segments[segment], world.protocol.epoch_of_segment
     if not here.up or here.joined or not world.serving:
         return None
-    if here.mount == Mount.GONE:
-        return world.with_segment(segment, mount=Mount.MOUNTED, mounted=here.epoch, joined=True)
-    return None if world.protocol.epoch_of_segment else world.with_segment(segment, joined=True)
+    if here.mount != Mount.GONE:
+        return None if tells else world.with_segment(segment, joined=True)
+    epoch = here.epoch + 1 if tells and here.epoch == here.mounted else here.epoch
+    return world.with_segment(segment, mount=Mount.MOUNTED, mounted=epoch, epoch=epoch, joined=True)
 
 
 @transition(fault)

@@ -172,9 +172,10 @@ class StoreMechanisms:
     )
     epoch_of_segment: bool = mechanism(
         True,
-        "A worker that restarted is told from its predecessor of the same name. Without it the "
-        "new one is taken for the old, whose objects or whose removal it inherits.",
-        "Mooncake#501",
+        "A worker that comes back is told from its predecessor of the same name, and what was "
+        "posted to that one does not reach it. Without it the new one is taken for the old, whose "
+        "objects or whose removal it inherits.",
+        "Mooncake#501, Mooncake#4212",
     )
     tell_master_of_eviction: bool = mechanism(
         True,
