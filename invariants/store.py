@@ -21,6 +21,15 @@ from rackproof.model.world import World
     client=Clients,
     premise=a_client_was_served,
     why="An engine that continues from other KV answers fluently, to somebody else's prompt.",
+    catches=(
+        "LMCache#3444",
+        "LMCache#993",
+        "Mooncake#2447",
+        "Mooncake#3073",
+        "Mooncake#4239",
+        "Mooncake#501",
+        "dynamo#15079",
+    ),
 )
 def store_read_consistent(world: World, client: int) -> bool:
     """No client uses bytes of another object or put, of half an object, or of a removed one."""
@@ -31,6 +40,7 @@ def store_read_consistent(world: World, client: int) -> bool:
     client=Clients,
     premise=an_object_was_found,
     why="A hit that cannot be read costs the wait, and then the prefill that it was to save.",
+    catches=("Mooncake#2818",),
 )
 def no_get_failure_without_fault(world: World, client: int) -> bool:
     """No read or write of a client fails in a run without any fault."""
@@ -42,6 +52,7 @@ def no_get_failure_without_fault(world: World, client: int) -> bool:
     other=Clients,
     premise=a_rank_was_served,
     why="Ranks that disagree on what is computed run different collectives: garbage, or a hang.",
+    catches=("LMCache#1101",),
 )
 def ranks_agree(world: World, client: int, other: int) -> bool:
     """No rank uses the stored prefix while another rank of the request computes it."""
@@ -54,6 +65,7 @@ def ranks_agree(world: World, client: int, other: int) -> bool:
     client=Clients,
     premise=a_lookup_was_made,
     why="An engine that waits for its store serves nobody, though it could compute.",
+    catches=("LMCache#2942", "Mooncake#2383", "Mooncake#2486", "dynamo#5012", "TRT#12542"),
 )
 def store_progress(world: World, client: int) -> bool:
     """When nothing more can happen, every look-up and every put has ended, well or badly."""
@@ -64,6 +76,7 @@ def store_progress(world: World, client: int) -> bool:
     space=Spaces,
     premise=an_object_was_found,
     why="What stays pinned is never evicted; enough of it and the store takes nothing more.",
+    catches=("LMCache#2847", "Mooncake#2628"),
 )
 def no_pin_leak(world: World, space: int) -> bool:
     """When nothing more can happen, nothing is pinned."""
@@ -74,6 +87,7 @@ def no_pin_leak(world: World, space: int) -> bool:
     client=Clients,
     premise=an_object_was_found,
     why="The second unpin takes the pin of another reader, whose object is then evicted.",
+    catches=("LMCache#2954",),
 )
 def no_double_unpin(world: World, client: int) -> bool:
     """No reader unpins what it has unpinned."""
@@ -84,6 +98,7 @@ def no_double_unpin(world: World, client: int) -> bool:
     space=Spaces,
     premise=a_space_was_given_away,
     why="The second free takes the space of whoever was given it in between.",
+    catches=("Mooncake#3125",),
 )
 def no_double_free_of_space(world: World, space: int) -> bool:
     """No space is freed twice for one put."""
@@ -94,6 +109,7 @@ def no_double_free_of_space(world: World, space: int) -> bool:
     space=Spaces,
     premise=a_space_was_given_away,
     why="Space of an object that nobody can find is memory lost until a restart.",
+    catches=("Mooncake put_start_discard_timeout",),
 )
 def store_reclaims(world: World, space: int) -> bool:
     """When nothing more can happen, every space is free, or has an object that can be looked up."""
@@ -111,6 +127,7 @@ def store_reclaims(world: World, space: int) -> bool:
     space=Spaces,
     premise=an_object_was_complete,
     why="Each look-up of a ghost is a hit, and each read of it a failure or garbage.",
+    catches=("Mooncake#1549", "Mooncake#501"),
 )
 def no_ghost_object(world: World, key: int, space: int) -> bool:
     """When nothing more can happen, what can be looked up lies whole where it is said to lie."""
@@ -125,6 +142,7 @@ def no_ghost_object(world: World, key: int, space: int) -> bool:
     key=Keys,
     premise=an_object_was_complete,
     why="A store that forgets everything sends every prompt of the fleet back to prefill.",
+    catches=("Mooncake#1871",),
 )
 def no_object_forgotten(world: World, key: int) -> bool:
     """No object is lost but by its removal, its eviction or the loss of its memory."""
@@ -135,6 +153,7 @@ def no_object_forgotten(world: World, key: int) -> bool:
     segment=Segments,
     premise=a_segment_was_unreachable,
     why="Memory that was lent and is not used is capacity lost without an alarm.",
+    catches=("Mooncake#501", "Mooncake#2246"),
 )
 def live_segment_serves(world: World, segment: int) -> bool:
     """When nothing more can happen, every worker that runs is mounted and can be reached."""

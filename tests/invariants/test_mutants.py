@@ -20,6 +20,13 @@ BUGS = sorted((Path(__file__).parents[2] / "scenarios" / "bugs").glob("*.yaml"))
 ONE, TWO, THREE = {"aggregated": 1}, {"aggregated": 2}, {"aggregated": 3}
 PAIR, TWO_PREFILL = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 1}
 
+ALONE: dict[str, object] = {"requests": 0, "clients": 1}
+STORED, PUTS = {**ALONE, "stored": 1}, {**ALONE, "clients": 2}
+CROWDED = {**STORED, "clients": 2, "keys": 2}
+CHAINED = {**PUTS, "keys": 2, "spaces": 2, "gets": 2}
+RANKS, COPIES = {**STORED, "clients": 2, "ranks": True}, {**STORED, "gets": 2, "hot-copies": True}
+RESTART = {"segment-loss": 1, "segment-return": 1}
+
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
 
 MUTANTS: tuple[Case, ...] = (
@@ -73,6 +80,34 @@ MUTANTS: tuple[Case, ...] = (
     ({"load-failure": "unreported"}, PAIR, {}, {"transfer-failure": 1}, "kv-consistent"),
     ({"spare-transfers": False}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
     ({"latch-completions": False}, PAIR, {}, {"leave": 1}, "no-double-free"),
+    ({"protection": "none"}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
+    ({"evict-unpinned-only": False}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
+    ({"pin-once": False}, ONE, STORED, {}, "no-pin-leak"),
+    ({"unpin-once": False}, ONE, STORED, {}, "no-double-unpin"),
+    ({"unpin-on-error": False}, ONE, STORED, {"get-failure": 1}, "no-pin-leak"),
+    ({"sweep-dead-pins": False}, ONE, STORED, {"client-crash": 1}, "no-pin-leak"),
+    ({"publish-after-commit": False}, ONE, PUTS, {}, "store-read-consistent"),
+    ({"discard-abandoned-puts": False}, ONE, ALONE, {"client-crash": 1}, "store-reclaims"),
+    ({"free-after-readers": False}, ONE, PUTS, {"slow-put": 1}, "no-ghost-object"),
+    ({"free-space-once": False}, ONE, PUTS, {"put-failure": 1}, "no-double-free-of-space"),
+    ({"check-length": False}, ONE, STORED, {"short-get": 1}, "store-read-consistent"),
+    ({"store-failure": "serve"}, ONE, STORED, {"get-failure": 1}, "store-read-consistent"),
+    ({"store-failure": "wait"}, ONE, STORED, {"get-failure": 1}, "store-progress"),
+    ({"invalidate-hot-copies": False}, ONE, COPIES, {"removal": 1}, "store-read-consistent"),
+    ({"agree-across-ranks": False}, ONE, RANKS, {"pressure": 1}, "ranks-agree"),
+    ({"fail-over-on-silence": False}, ONE, STORED, {"master-hang": 1}, "store-progress"),
+    ({"replicate-metadata": False}, ONE, STORED, {"master-crash": 1}, "no-object-forgotten"),
+    ({"republish-segments": False}, ONE, STORED, {"metadata-loss": 1}, "live-segment-serves"),
+    ({"epoch-of-segment": False}, ONE, STORED, RESTART, "store-read-consistent"),
+    ({"epoch-of-segment": False}, ONE, STORED, {"segment-silence": 1}, "live-segment-serves"),
+    (
+        {"tell-master-of-eviction": False},
+        ONE,
+        {**STORED, "disk": True},
+        {"disk-eviction": 1},
+        "no-ghost-object",
+    ),
+    ({"one-lock-order": False}, ONE, ALONE, {"segment-loss": 1}, "store-progress"),
 )
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
@@ -88,6 +123,23 @@ PAIRED: tuple[Case, ...] = (
         {},
         "kv-consistent",
     ),
+    ({"access": "send", "protection": "none"}, ONE, CROWDED, {}, "store-progress"),
+    (
+        {"validate-after-store-read": False, "protection": "lease"},
+        ONE,
+        CROWDED,
+        {"slow-get": 1},
+        "store-read-consistent",
+    ),
+    (
+        {"refuse-existing-keys": False, "free-after-readers": False},
+        ONE,
+        CHAINED,
+        {},
+        "no-get-failure-without-fault",
+    ),
+    ({"evict-when-full": False, "give-up-when-full": False}, ONE, CROWDED, {}, "store-progress"),
+    ({"give-up-when-full": False, "evict-when-full": False}, ONE, CROWDED, {}, "store-progress"),
 )
 """Mechanisms that another one covers for: they show once that one is put the other way too."""
 
@@ -167,6 +219,30 @@ def test_alternatives_that_are_as_good(name: str, value: str) -> None:
         ({}, {"crash": 1, "leave": 1}),
     ):
         assert not explored({name: value}, PAIR, scope, faults).violated
+
+
+FAULTS = (
+    ({"get-failure": 1}, CROWDED),
+    ({"short-get": 1, "put-failure": 1}, CROWDED),
+    ({"slow-get": 1, "slow-put": 1}, CROWDED),
+    ({"client-crash": 1, "removal": 1}, CROWDED),
+    ({"pressure": 1, "client-crash": 1}, RANKS),
+    ({"removal": 1, "get-failure": 1}, RANKS),
+    ({"removal": 1, "client-crash": 1}, {**COPIES, "clients": 2}),
+    ({"disk-eviction": 1, "client-crash": 1}, {**CROWDED, "disk": True}),
+    ({"segment-silence": 1, "metadata-loss": 1}, {**CROWDED, "segments": 2}),
+    (RESTART, {**CROWDED, "segments": 2}),
+    ({"master-crash": 1, "master-hang": 1, "client-crash": 1}, CROWDED),
+)
+"""Faults of the store, and a scope to have them in."""
+
+
+@pytest.mark.parametrize("protection", ["pin", "lease"])
+@pytest.mark.parametrize(("faults", "scope"), FAULTS)
+def test_a_store_with_every_mechanism_keeps_every_promise(
+    protection: str, faults: dict[str, int], scope: dict[str, object]
+) -> None:
+    assert not explored({"protection": protection}, ONE, scope, faults).violated
 
 
 @pytest.mark.parametrize(("rack", "scope", "faults"), REDUNDANT)
