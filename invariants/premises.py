@@ -123,8 +123,8 @@ def an_object_was_complete(world: World, key: int) -> bool:
 
 
 @sometimes(client=Clients)
-def a_space_was_given_away(world: World, client: int) -> bool:
-    """A space was given to a put."""
+def a_put_was_tried(world: World, client: int) -> bool:
+    """A put was given a space."""
     return world.readers[client].stage == Get.WRITING
 
 

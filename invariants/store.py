@@ -5,9 +5,9 @@ from __future__ import annotations
 from rackproof.invariants.premises import (
     a_client_was_served,
     a_lookup_was_made,
+    a_put_was_tried,
     a_rank_was_served,
     a_segment_was_unreachable,
-    a_space_was_given_away,
     an_object_was_complete,
     an_object_was_found,
 )
@@ -45,6 +45,17 @@ def store_read_consistent(world: World, client: int) -> bool:
 def no_get_failure_without_fault(world: World, client: int) -> bool:
     """No read or write of a client fails in a run without any fault."""
     return world.readers[client].stage != Get.FAILED or world.budget != world.given
+
+
+@always(
+    client=Clients,
+    premise=a_put_was_tried,
+    why="What is not stored is computed again, for every request with the same prefix.",
+    catches=("Mooncake#3688",),
+)
+def no_needless_put_failure(world: World, client: int) -> bool:
+    """No put fails while a worker that it was not tried at has room."""
+    return not world.readers[client].put_lost
 
 
 @always(
@@ -96,7 +107,7 @@ def no_double_unpin(world: World, client: int) -> bool:
 
 @always(
     space=Spaces,
-    premise=a_space_was_given_away,
+    premise=a_put_was_tried,
     why="The second free takes the space of whoever was given it in between.",
     catches=("Mooncake#3125",),
 )
@@ -107,7 +118,7 @@ def no_double_free_of_space(world: World, space: int) -> bool:
 
 @at_rest(
     space=Spaces,
-    premise=a_space_was_given_away,
+    premise=a_put_was_tried,
     why="Space of an object that nobody can find is memory lost until a restart.",
     catches=("Mooncake put_start_discard_timeout",),
 )

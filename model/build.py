@@ -173,7 +173,7 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "request": scope.requests,
         "attempt": scope.retry_limit + 1,
         "block": len(_homes(scope, placement)),
-        "puts": scope.clients * scope.gets + 2,
+        "puts": scope.clients * scope.gets * scope.segments + 2,
         "pins": 2 * max(scope.clients * scope.gets, 1),
         "epochs": max(sum(scope.faults.get(f"segment-{f}", 0) for f in ("return", "silence")), 1),
         "gets": scope.gets,

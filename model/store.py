@@ -18,11 +18,12 @@ from rackproof.model.kernel import (
     fault,
     frozen,
     identifier,
+    members,
     step,
     timer,
     transition,
 )
-from rackproof.model.logic import some
+from rackproof.model.logic import lacks, some
 from rackproof.model.protocol import Access, Protection, StoreFailure
 from rackproof.model.sorts import Clients, Keys, Segments, Spaces
 
@@ -146,8 +147,8 @@ class Reader:
 
     space, put, epoch: what the master's answer named. since: the oldest put it may be given. pins:
     how many it holds. wrong: what it read is not what it asked for. copy, copy_put: the object it
-    keeps. gets: how many look-ups it made. owes_free: its error path frees the space once more. The
-    others are what went wrong for good.
+    keeps. gets: how many look-ups it made. shunned: where its put has failed. owes_free: its error
+    path frees the space once more. put_lost, used_wrong, unpinned_twice: what went wrong for good.
     """
 
     stage: Get = Get.IDLE
@@ -161,7 +162,9 @@ class Reader:
     copy: int | None = identifier(Keys)
     copy_put: int = bounded(0, "puts")
     gets: int = bounded(0, "gets")
+    shunned: frozenset[int] = members(Segments)
     owes_free: bool = False
+    put_lost: bool = False
     used_wrong: bool = False
     unpinned_twice: bool = False
 
@@ -361,7 +364,8 @@ def _end(world: World, client: int, stage: Get, used_wrong: bool = False) -> Wor
     """End what a client does."""
     cleared = {"key": None, "space": None, "put": 0, "epoch": 0, "since": 0, "pins": 0}
     used_wrong = world.readers[client].used_wrong | used_wrong
-    return world.with_reader(client, stage=stage, wrong=False, used_wrong=used_wrong, **cleared)
+    world = world.with_reader(client, wrong=False, shunned=frozenset(), **cleared)
+    return world.with_reader(client, stage=stage, used_wrong=used_wrong)
 
 
 def _take_back(world: World, client: int, space: int, pins: int) -> World:
@@ -444,11 +448,17 @@ def _keep_copy(world: World, client: int, key: int) -> World:
 # The put.
 
 
-def full(world: World) -> bool:
-    """Whether no space is free."""
+def free(world: World, space: int) -> bool:
+    """Whether a put may be given a space."""
+    segment = world.segments[world.lenders[space]]
+    return (world.spaces[space].owner == None) & (segment.mount == Mount.MOUNTED)
+
+
+def full(world: World, client: int) -> bool:
+    """Whether no space is free for the put of a client."""
+    shunned = world.readers[client].shunned
     return not some(
-        (room.owner == None) & (world.segments[world.lenders[space]].mount == Mount.MOUNTED)
-        for space, room in enumerate(world.spaces)
+        free(world, space) & lacks(shunned, lender) for space, lender in enumerate(world.lenders)
     )
 
 
@@ -483,12 +493,12 @@ def lock_objects(world: World, client: int) -> World | None:
 @transition(step, client=Clients, key=Keys, space=Spaces)
 def start_put(world: World, client: int, key: int, space: int) -> World | None:
     """The master gives {space} to the put of {key} by {client}, which starts to write."""
-    here, found, room = world.readers[client], world.objects[key], world.spaces[space]
+    here, found, lender = world.readers[client], world.objects[key], world.lenders[space]
     if here.stage != Get.TO_PUT or here.key != key or not world.serving:
         return None
-    segment = world.segments[world.lenders[space]]
-    if room.owner != None or segment.mount != Mount.MOUNTED:
+    if not free(world, space) or lender in here.shunned:
         return None
+    segment = world.segments[lender]
     if found.entry != Entry.ABSENT and world.protocol.refuse_existing_keys:
         return None
     if not _locked(world, client) or not unlocked(world):
@@ -548,7 +558,7 @@ def put_refused(world: World, client: int, key: int) -> World | None:
 @transition(step, client=Clients)
 def give_up_put(world: World, client: int) -> World | None:
     """The put of {client} finds no room and nothing to evict, and is given up."""
-    if world.readers[client].stage != Get.TO_PUT or not world.serving or not full(world):
+    if world.readers[client].stage != Get.TO_PUT or not world.serving or not full(world, client):
         return None
     if not world.protocol.give_up_when_full:
         return None
@@ -620,9 +630,14 @@ def revoke(world: World, client: int, key: int, space: int) -> World:
     world = _end(world, client, Get.FAILED)
     if found.put == here.put and found.space == space:
         world = release(world, key, spare=True)
-    if world.protocol.free_space_once:
+    if not world.protocol.free_space_once:
+        return world.with_reader(client, space=space, owes_free=True)
+    shunned = here.shunned | frozenset({world.lenders[space]})
+    if full(world.with_reader(client, shunned=shunned), client):
         return world
-    return world.with_reader(client, space=space, owes_free=True)
+    if world.protocol.put_elsewhere:
+        return world.with_reader(client, stage=Get.TO_PUT, key=key, shunned=shunned)
+    return world.with_reader(client, put_lost=True)
 
 
 @transition(step, client=Clients, space=Spaces)
@@ -641,8 +656,11 @@ def free_again(world: World, client: int, space: int) -> World | None:
 @transition(step, key=Keys, space=Spaces)
 def evict(world: World, key: int, space: int) -> World | None:
     """{key} is evicted from {space}: a put needs the room."""
-    waiting = some(here.stage == Get.TO_PUT for here in world.readers)
-    if not world.protocol.evict_when_full or not waiting or not full(world):
+    waiting = some(
+        (here.stage == Get.TO_PUT) & full(world, waiter)
+        for waiter, here in enumerate(world.readers)
+    )
+    if not world.protocol.evict_when_full or not waiting:
         return None
     return _evicted(world, key, space)
 

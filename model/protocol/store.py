@@ -112,6 +112,12 @@ class StoreMechanisms:
         "An object can be looked up once it is written whole. Without it, as soon as it has space.",
         "Mooncake#2818",
     )
+    put_elsewhere: bool = mechanism(
+        True,
+        "A put that failed at one worker is tried at another that has room. Without it the worker "
+        "with the most room gets every put, though it is the one that just died, or just started.",
+        "Mooncake#3688",
+    )
     discard_abandoned_puts: bool = mechanism(
         True,
         "A put whose writer died is discarded after a time. Without it the key can never be put "

@@ -90,6 +90,13 @@ MUTANTS: tuple[Case, ...] = (
     ({"discard-abandoned-puts": False}, ONE, ALONE, {"client-crash": 1}, "store-reclaims"),
     ({"free-after-readers": False}, ONE, PUTS, {"slow-put": 1}, "no-ghost-object"),
     ({"free-space-once": False}, ONE, PUTS, {"put-failure": 1}, "no-double-free-of-space"),
+    (
+        {"put-elsewhere": False},
+        ONE,
+        {**ALONE, "segments": 2},
+        {"put-failure": 1},
+        "no-needless-put-failure",
+    ),
     ({"check-length": False}, ONE, STORED, {"short-get": 1}, "store-read-consistent"),
     ({"store-failure": "serve"}, ONE, STORED, {"get-failure": 1}, "store-read-consistent"),
     ({"store-failure": "wait"}, ONE, STORED, {"get-failure": 1}, "store-progress"),
@@ -232,6 +239,7 @@ FAULTS = (
     ({"disk-eviction": 1, "client-crash": 1}, {**CROWDED, "disk": True}),
     ({"segment-silence": 1, "metadata-loss": 1}, {**CROWDED, "segments": 2}),
     (RESTART, {**CROWDED, "segments": 2}),
+    ({"put-failure": 2, "segment-loss": 1}, {**CROWDED, "segments": 2}),
     ({"master-crash": 1, "master-hang": 1, "client-crash": 1}, CROWDED),
 )
 """Faults of the store, and a scope to have them in."""

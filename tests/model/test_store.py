@@ -70,7 +70,7 @@ COUNTS: dict[str, Count] = {
     # The 7 of a get: before the hang, during it and after it.
     "a failover": (STORED, {"master-hang": 1}, 21, 21),
     "a removal": ({**STORED, "gets": 2, "hot-copies": True}, {"removal": 1}, 54, 54),
-    "two segments": ({"segments": 2, "keys": 2}, {"segment-silence": 1}, 143, 39),
+    "two segments": ({"segments": 2, "keys": 2}, {"segment-silence": 1}, 155, 42),
 }
 """Scope and faults; how many states, and how many up to symmetry."""
 
@@ -156,6 +156,17 @@ def test_what_is_read_is_not_evicted() -> None:
     assert store.evict(crowded(), 0, 0) is None
     assert store.pressure(crowded(), 0, 0) is None
     assert store.give_up_put(crowded(), 1) is not None
+
+
+def test_a_put_that_failed_is_tried_at_another_worker() -> None:
+    steps = (*WRITING, (store.put_failure, 0, 0, 0))
+    world = walk(initial({"segments": 2}, {"put-failure": 1}), *steps)
+    assert (world.readers[0].stage, world.readers[0].shunned) == (Get.TO_PUT, frozenset({0}))
+    assert store.start_put(world, 0, 0, 0) is None
+    world = walk(world, (store.start_put, 0, 0, 1), (store.write, 0, 1), (store.commit, 0, 0, 1))
+    assert (world.objects[0].entry, world.readers[0].shunned) == (Entry.COMPLETE, frozenset())
+    alone = walk(initial({}, {"put-failure": 1}), *steps)
+    assert (alone.readers[0].stage, alone.readers[0].put_lost) == (Get.FAILED, False)
 
 
 def test_a_put_does_not_give_up_while_it_can_evict() -> None:
