@@ -39,11 +39,12 @@ class Scope:
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. blocks_per_worker: requests whose KV fits on a disaggregated worker at a time.
     handles: how many pieces a transfer is split over. guided, short, withholds: the shape of every
-    request (see ``Request``). clients, keys: of a shared store; 0 for none. segments, spaces: how
-    many workers lend it memory, and for how many objects each. stored: how many keys are there at
-    the start. gets: how many look-ups a client makes. ranks: the clients are ranks of one request.
-    hot_copies: clients keep what they read. disk: the store is on disks, which know what they do
-    not have. faults: how often each fault may happen, by its kebab-case name.
+    request (see ``Request``). clients: how many engines use a shared store; 0 for no store. keys:
+    how many keys it has. segments: how many workers lend it memory. spaces: how many objects each
+    of them has room for. stored: how many of the keys are there at the start. gets: how many
+    look-ups each client makes. ranks: the clients are the ranks of one request. hot_copies: clients
+    keep what they read. disk: the store is on disks, which know what they do not have. faults: how
+    often each fault may happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)

@@ -24,7 +24,7 @@ from rackproof.model.kernel import (
     transition,
 )
 from rackproof.model.logic import lacks, some
-from rackproof.model.protocol import Access, Protection, StoreFailure
+from rackproof.model.protocol import StoreAccess, StoreFailure, StoreProtection
 from rackproof.model.sorts import Clients, Keys, Segments, Spaces
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ def find(world: World, client: int, key: int, space: int) -> World | None:
         return None
     if found.entry != Entry.COMPLETE or found.space != space:
         return None
-    taken = 0 if world.protocol.protection == Protection.NONE else 1
-    twice = world.protocol.protection == Protection.PIN and not world.protocol.pin_once
+    taken = 0 if world.protocol.store_protection == StoreProtection.NONE else 1
+    twice = world.protocol.store_protection == StoreProtection.PIN and not world.protocol.pin_once
     world = world.with_space(space, pins=room.pins + (2 if twice else taken))
     mounted = world.segments[world.lenders[space]].mounted
     return world.with_reader(
@@ -291,7 +291,7 @@ def _read(world: World, client: int, space: int, before: Get, after: Get) -> Wor
     here = world.readers[client]
     if here.stage != before or here.space != space or not readable(world, client, space):
         return None
-    if world.protocol.access == Access.SEND and not intact(world, client, space):
+    if world.protocol.store_access == StoreAccess.SEND and not intact(world, client, space):
         return None
     wrong = here.wrong | (right(world, client, space) == False)
     return world.with_reader(client, stage=after, wrong=wrong)
@@ -336,7 +336,7 @@ def slow_get(world: World, client: int, space: int) -> World | None:
     if here.stage not in READING or here.space != space or not world.budget.slow_get:
         return None
     world = world.spend("slow_get")
-    if world.protocol.protection != Protection.LEASE or not here.pins:
+    if world.protocol.store_protection != StoreProtection.LEASE or not here.pins:
         return world
     return _take_back(world, client, space, 1).with_reader(client, pins=0)
 
@@ -354,7 +354,7 @@ def get_failed(world: World, client: int, space: int) -> World:
 
 def _fail(world: World, client: int, space: int) -> World:
     """End a read as a failure."""
-    leased = world.protocol.protection == Protection.LEASE
+    leased = world.protocol.store_protection == StoreProtection.LEASE
     if leased or world.protocol.unpin_on_error:
         world = _take_back(world, client, space, world.readers[client].pins)
     return _end(world, client, Get.FAILED)
@@ -431,7 +431,11 @@ def use(world: World, client: int, key: int, space: int) -> World | None:
         return None
     if world.hot_copies:
         world = _keep_copy(world, client, key)
-    twice = (here.pins > 0) & (protocol.protection == Protection.PIN) & (not protocol.unpin_once)
+    twice = (
+        (here.pins > 0)
+        & (protocol.store_protection == StoreProtection.PIN)
+        & (not protocol.unpin_once)
+    )
     world = _take_back(world, client, space, 2 if twice else here.pins)
     world = world.with_reader(client, unpinned_twice=here.unpinned_twice | twice)
     return _end(world, client, Get.USED, used_wrong=here.wrong)
@@ -740,7 +744,7 @@ def sweep_pins(world: World, client: int, space: int) -> World | None:
     here, protocol = world.readers[client], world.protocol
     if here.stage != Get.DEAD or here.space != space or not here.pins or not world.serving:
         return None
-    if protocol.protection == Protection.PIN and not protocol.sweep_dead_pins:
+    if protocol.store_protection == StoreProtection.PIN and not protocol.sweep_dead_pins:
         return None
     return _take_back(world, client, space, here.pins).with_reader(client, pins=0)
 

@@ -20,7 +20,18 @@ _COUNTED: Final = {
     "tokens": ("token", ""),
     "blocks-per-worker": ("block", " per worker"),
     "handles": ("handle", ""),
+    "clients": ("client", " of a store"),
+    "keys": ("key", ""),
+    "stored": ("key", " stored"),
+    "segments": ("segment", ""),
+    "spaces": ("space", " per segment"),
+    "gets": ("look-up", " per client"),
 }
+_OF_A_PART: Final = {
+    "requests": ("tokens", "max-tokens", "retry-limit", "blocks-per-worker", "handles"),
+    "clients": ("clients", "keys", "stored", "segments", "spaces", "gets"),
+}
+"""Sizes of a part of the world, which say nothing where it is left out."""
 
 
 def effective(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -120,7 +131,10 @@ def _rack(setting: Setting) -> dict[str, Any]:
 
 
 def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
+    left_out = {name for part, names in _OF_A_PART.items() if not scope[part] for name in names}
     for name, value in scope.items():
+        if name in left_out:
+            continue
         if isinstance(value, bool):
             if value:
                 yield name

@@ -22,18 +22,23 @@ from rackproof.model.protocol.endpoint import EndpointMechanisms
 from rackproof.model.protocol.kv import KvMechanisms, LoadFailure, Release, Transfer
 from rackproof.model.protocol.mechanism import Mechanism, described
 from rackproof.model.protocol.retry import RetryMechanisms
-from rackproof.model.protocol.store import Access, Protection, StoreFailure, StoreMechanisms
+from rackproof.model.protocol.store import (
+    StoreAccess,
+    StoreFailure,
+    StoreMechanisms,
+    StoreProtection,
+)
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
-    "Access",
     "LoadFailure",
     "Mechanism",
-    "Protection",
     "Protocol",
     "Release",
+    "StoreAccess",
     "StoreFailure",
+    "StoreProtection",
     "Transfer",
     "ZeroBudget",
     "mechanisms",

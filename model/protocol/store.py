@@ -9,7 +9,7 @@ from attrs import frozen
 from rackproof.model.protocol.mechanism import mechanism
 
 
-class Access(Enum):
+class StoreAccess(Enum):
     """How the bytes of an object get to a client."""
 
     READ = "read"
@@ -18,7 +18,7 @@ class Access(Enum):
     """The owner sends them, if it still finds the object when it comes to it."""
 
 
-class Protection(Enum):
+class StoreProtection(Enum):
     """What keeps an object in its place between its look-up and the end of its read."""
 
     NONE = "none"
@@ -44,14 +44,14 @@ class StoreFailure(Enum):
 class StoreMechanisms:
     """How a store that several engines share keeps an object whole while it is read."""
 
-    access: Access = mechanism(
-        Access.READ,
+    store_access: StoreAccess = mechanism(
+        StoreAccess.READ,
         "How bytes get to a client: it does the `read` itself, or the owner does a `send` if it "
         "still finds the object by then.",
         "Mooncake store client, LMCache; TRT#12542: CacheSender",
     )
-    protection: Protection = mechanism(
-        Protection.PIN,
+    store_protection: StoreProtection = mechanism(
+        StoreProtection.PIN,
         "What keeps an object in place from look-up to read: a `pin`, a `lease` that ends by "
         "itself, or `none`.",
         "LMCache lookup(pin=True); Mooncake default_kv_lease_ttl; TRT#12542",

@@ -80,7 +80,7 @@ MUTANTS: tuple[Case, ...] = (
     ({"load-failure": "unreported"}, PAIR, {}, {"transfer-failure": 1}, "kv-consistent"),
     ({"spare-transfers": False}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
     ({"latch-completions": False}, PAIR, {}, {"leave": 1}, "no-double-free"),
-    ({"protection": "none"}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
+    ({"store-protection": "none"}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
     ({"evict-unpinned-only": False}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
     ({"pin-once": False}, ONE, STORED, {}, "no-pin-leak"),
     ({"unpin-once": False}, ONE, STORED, {}, "no-double-unpin"),
@@ -130,9 +130,9 @@ PAIRED: tuple[Case, ...] = (
         {},
         "kv-consistent",
     ),
-    ({"access": "send", "protection": "none"}, ONE, CROWDED, {}, "store-progress"),
+    ({"store-access": "send", "store-protection": "none"}, ONE, CROWDED, {}, "store-progress"),
     (
-        {"validate-after-store-read": False, "protection": "lease"},
+        {"validate-after-store-read": False, "store-protection": "lease"},
         ONE,
         CROWDED,
         {"slow-get": 1},
@@ -250,7 +250,7 @@ FAULTS = (
 def test_a_store_with_every_mechanism_keeps_every_promise(
     protection: str, faults: dict[str, int], scope: dict[str, object]
 ) -> None:
-    assert not explored({"protection": protection}, ONE, scope, faults).violated
+    assert not explored({"store-protection": protection}, ONE, scope, faults).violated
 
 
 @pytest.mark.parametrize(("rack", "scope", "faults"), REDUNDANT)

@@ -170,10 +170,10 @@ def test_a_put_that_failed_is_tried_at_another_worker() -> None:
 
 
 def test_a_put_does_not_give_up_while_it_can_evict() -> None:
-    world = crowded(protection="none")
+    world = crowded(store_protection="none")
     assert store.give_up_put(world, 1) is None
     assert store.give_up_put(evolve(world, protocol=crowded(evict_when_full=False).protocol), 1)
-    assert store.evict(crowded(evict_when_full=False, protection="none"), 0, 0) is None
+    assert store.evict(crowded(evict_when_full=False, store_protection="none"), 0, 0) is None
 
 
 def test_a_reader_asks_whether_its_object_was_there() -> None:
@@ -185,7 +185,7 @@ def test_a_reader_asks_whether_its_object_was_there() -> None:
 
 
 def test_a_sender_sends_nothing_when_its_object_is_gone() -> None:
-    world = walk(crowded(access="send", protection="none"), (store.evict, 0, 0))
+    world = walk(crowded(store_access="send", store_protection="none"), (store.evict, 0, 0))
     assert store.read_first_half(world, 0, 0) is None
     assert store.read_breaks_off(world, 0, 0) is None
 
@@ -220,7 +220,7 @@ def test_a_lease_ends_under_a_slow_reader_and_a_pin_does_not() -> None:
     assert (
         walk(initial(STORED, {"slow-get": 1}), *FOUND, (store.slow_get, 0, 0)).spaces[0].pins == 1
     )
-    world = initial(STORED, {"slow-get": 1}, protection="lease")
+    world = initial(STORED, {"slow-get": 1}, store_protection="lease")
     assert walk(world, *FOUND, (store.slow_get, 0, 0)).spaces[0].pins == 0
 
 
