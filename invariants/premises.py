@@ -14,7 +14,7 @@ from rackproof.model.sorts import (
     Segments,
     Workers,
 )
-from rackproof.model.store import Entry, Get, Mount
+from rackproof.model.store.records import Entry, Get, Mount
 from rackproof.model.world import World
 
 

@@ -13,7 +13,7 @@ from rackproof.invariants.premises import (
 )
 from rackproof.model.kernel import always, at_rest
 from rackproof.model.sorts import Clients, Keys, Segments, Spaces
-from rackproof.model.store import FELL_BACK, OVER, Entry, Get, Mount
+from rackproof.model.store.records import FELL_BACK, OVER, Entry, Get, Mount
 from rackproof.model.world import World
 
 

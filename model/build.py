@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from rackproof.model import endpoint, kv, request, retry, store, stream
+from rackproof.model import endpoint, kv, request, retry, stream
 from rackproof.model.endpoint import Endpoint, Role
 from rackproof.model.kernel import Bundle, Identifiers, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
@@ -24,7 +24,8 @@ from rackproof.model.sorts import (
     Trays,
     Workers,
 )
-from rackproof.model.store import Entry, Object, Reader, Segment, Space
+from rackproof.model.store import gets, loss, puts, room
+from rackproof.model.store.records import Entry, Object, Reader, Segment, Space
 from rackproof.model.stream import Attempt, Stream
 from rackproof.model.world import World
 
@@ -42,7 +43,7 @@ def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
 
 TRANSITIONS: Final = tuple(
     transition
-    for machine in (request, retry, stream, kv, endpoint, store)
+    for machine in (request, retry, stream, kv, endpoint, gets, puts, room, loss)
     for transition in _transitions(machine)
 )
 """Every transition of the world, machine by machine."""

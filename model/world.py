@@ -13,7 +13,7 @@ from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
 from rackproof.model.sorts import Blocks, Clients, Keys, Requests, Segments, Spaces, Workers
-from rackproof.model.store import Leader, Master, Object, Reader, Segment, Space
+from rackproof.model.store.records import Leader, Master, Object, Reader, Segment, Space
 from rackproof.model.stream import Stage, Stream
 
 
