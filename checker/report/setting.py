@@ -24,6 +24,12 @@ _COUNTED: Final = {
     "rooms": ("room", ""),
     "prefixes": ("prefix block", ""),
     "cache-changes": ("change", " of a cache"),
+    "clients": ("client", " of a store"),
+    "keys": ("key", ""),
+    "stored": ("key", " stored"),
+    "segments": ("segment", ""),
+    "spaces": ("space", " per segment"),
+    "gets": ("look-up", " per client"),
 }
 
 

@@ -26,6 +26,13 @@ LINK, ROOM = {"requests": 0, "links": 1}, {"requests": 0, "rooms": 1}
 CACHED = {"requests": 0, "prefixes": 1}
 CACHED_LONG = {"requests": 0, "prefixes": 2, "cache-changes": 4}
 
+ALONE: dict[str, object] = {"requests": 0, "clients": 1}
+STORED, PUTS = {**ALONE, "stored": 1}, {**ALONE, "clients": 2}
+CROWDED = {**STORED, "clients": 2, "keys": 2}
+CHAINED = {**PUTS, "keys": 2, "spaces": 2, "gets": 2}
+RANKS, COPIES = {**STORED, "clients": 2, "ranks": True}, {**STORED, "gets": 2, "hot-copies": True}
+RESTART = {"segment-loss": 1, "segment-return": 1}
+
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
 
 MUTANTS: tuple[Case, ...] = (
@@ -163,6 +170,41 @@ MUTANTS: tuple[Case, ...] = (
     ),
     ({"revalidate-split": False}, TWO, CACHED, {}, "index-sound"),
     ({"revalidate-delete": False}, TWO, CACHED, {}, "index-complete"),
+    ({"store-protection": "none"}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
+    ({"evict-unpinned-only": False}, ONE, CROWDED, {}, "no-get-failure-without-fault"),
+    ({"pin-once": False}, ONE, STORED, {}, "no-pin-leak"),
+    ({"unpin-once": False}, ONE, STORED, {}, "no-double-unpin"),
+    ({"unpin-on-error": False}, ONE, STORED, {"get-failure": 1}, "no-pin-leak"),
+    ({"sweep-dead-pins": False}, ONE, STORED, {"client-crash": 1}, "no-pin-leak"),
+    ({"publish-after-commit": False}, ONE, PUTS, {}, "store-read-consistent"),
+    ({"discard-abandoned-puts": False}, ONE, ALONE, {"client-crash": 1}, "store-reclaims"),
+    ({"free-after-readers": False}, ONE, PUTS, {"slow-put": 1}, "no-ghost-object"),
+    ({"free-space-once": False}, ONE, PUTS, {"put-failure": 1}, "no-double-free-of-space"),
+    (
+        {"put-elsewhere": False},
+        ONE,
+        {**ALONE, "segments": 2},
+        {"put-failure": 1},
+        "no-needless-put-failure",
+    ),
+    ({"check-length": False}, ONE, STORED, {"short-get": 1}, "store-read-consistent"),
+    ({"store-failure": "serve"}, ONE, STORED, {"get-failure": 1}, "store-read-consistent"),
+    ({"store-failure": "wait"}, ONE, STORED, {"get-failure": 1}, "store-progress"),
+    ({"invalidate-hot-copies": False}, ONE, COPIES, {"removal": 1}, "store-read-consistent"),
+    ({"agree-across-ranks": False}, ONE, RANKS, {"pressure": 1}, "ranks-agree"),
+    ({"fail-over-on-silence": False}, ONE, STORED, {"master-hang": 1}, "store-progress"),
+    ({"replicate-metadata": False}, ONE, STORED, {"master-crash": 1}, "no-object-forgotten"),
+    ({"republish-segments": False}, ONE, STORED, {"metadata-loss": 1}, "live-segment-serves"),
+    ({"epoch-of-segment": False}, ONE, STORED, RESTART, "store-read-consistent"),
+    ({"epoch-of-segment": False}, ONE, STORED, {"segment-silence": 1}, "live-segment-serves"),
+    (
+        {"tell-master-of-eviction": False},
+        ONE,
+        {**STORED, "disk": True},
+        {"disk-eviction": 1},
+        "no-ghost-object",
+    ),
+    ({"one-lock-order": False}, ONE, ALONE, {"segment-loss": 1}, "store-progress"),
 )
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
@@ -246,6 +288,8 @@ PAIRED: tuple[Case, ...] = (
         {"requests": 2, "tokens": 1},
         {"slow-read": 1},
         "kv-consistent",
+    ),
+    (
         {"reset-number-on-removal": False, "after-gap": "replay"},
         ONE,
         CACHED,
@@ -273,6 +317,23 @@ PAIRED: tuple[Case, ...] = (
         {"router-restart": 1, "crash": 1},
         "router-recovers",
     ),
+    ({"store-access": "send", "store-protection": "none"}, ONE, CROWDED, {}, "store-progress"),
+    (
+        {"validate-after-store-read": False, "store-protection": "lease"},
+        ONE,
+        CROWDED,
+        {"slow-get": 1},
+        "store-read-consistent",
+    ),
+    (
+        {"refuse-existing-keys": False, "free-after-readers": False},
+        ONE,
+        CHAINED,
+        {},
+        "no-get-failure-without-fault",
+    ),
+    ({"evict-when-full": False, "give-up-when-full": False}, ONE, CROWDED, {}, "store-progress"),
+    ({"give-up-when-full": False, "evict-when-full": False}, ONE, CROWDED, {}, "store-progress"),
 )
 """Mechanisms that another one covers for: they show once that one is put the other way too."""
 
@@ -373,6 +434,31 @@ def test_alternatives_that_are_as_good(name: str, value: object) -> None:
         (CACHED, {"crash": 1, "rejoin": 1, "router-restart": 1}),
     ):
         assert not explored({name: value}, PAIR, scope, faults).violated
+
+
+FAULTS = (
+    ({"get-failure": 1}, CROWDED),
+    ({"short-get": 1, "put-failure": 1}, CROWDED),
+    ({"slow-get": 1, "slow-put": 1}, CROWDED),
+    ({"client-crash": 1, "removal": 1}, CROWDED),
+    ({"pressure": 1, "client-crash": 1}, RANKS),
+    ({"removal": 1, "get-failure": 1}, RANKS),
+    ({"removal": 1, "client-crash": 1}, {**COPIES, "clients": 2}),
+    ({"disk-eviction": 1, "client-crash": 1}, {**CROWDED, "disk": True}),
+    ({"segment-silence": 1, "metadata-loss": 1}, {**CROWDED, "segments": 2}),
+    (RESTART, {**CROWDED, "segments": 2}),
+    ({"put-failure": 2, "segment-loss": 1}, {**CROWDED, "segments": 2}),
+    ({"master-crash": 1, "master-hang": 1, "client-crash": 1}, CROWDED),
+)
+"""Faults of the store, and a scope to have them in."""
+
+
+@pytest.mark.parametrize("protection", ["pin", "lease"])
+@pytest.mark.parametrize(("faults", "scope"), FAULTS)
+def test_a_store_with_every_mechanism_keeps_every_promise(
+    protection: str, faults: dict[str, int], scope: dict[str, object]
+) -> None:
+    assert not explored({"store-protection": protection}, ONE, scope, faults).violated
 
 
 @pytest.mark.parametrize(("rack", "scope", "faults"), REDUNDANT)
