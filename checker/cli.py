@@ -27,6 +27,7 @@ KINDS: Final = (
     "presets",
     "bugs",
     "drills",
+    "exams",
     "scope",
 )
 
@@ -175,14 +176,22 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
 
 @cli.command("list", epilog="Example: rackproof list properties")
 @click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
-def list_names(kind: tuple[str, ...] | None) -> int:
+@click.option(
+    "--by",
+    type=click.Choice(["property", "mechanism", "stack"]),
+    help="What bugs are grouped by (default: the property they violate, then the mechanism).",
+)
+def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
     """List what there is, all of it or one KIND.
 
-    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills or scope.
+    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams or
+    scope.
     """
     from rackproof.checker.reference import listing  # noqa: PLC0415
 
-    for line in listing(kind or KINDS):
+    if by and "bugs" not in (kind or KINDS):
+        raise click.UsageError("--by is for bugs: rackproof list bugs --by stack")
+    for line in listing(kind or KINDS, by):
         click.echo(line)
     return Status.OK
 
@@ -190,7 +199,10 @@ def list_names(kind: tuple[str, ...] | None) -> int:
 @cli.command(epilog="Example: rackproof explain no-duplicate-tokens")
 @click.argument("name")
 def explain(name: str) -> int:
-    """Tell what a property, mechanism, stack, fault, transition, key of scope: or scenario is."""
+    """Tell what a property, mechanism, stack, fault, transition, key of scope: or scenario is.
+
+    Of a property, a mechanism or a stack, the bundled bugs are told that have to do with it.
+    """
     from rackproof.checker.reference import explanation  # noqa: PLC0415
     from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
 
