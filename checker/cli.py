@@ -215,6 +215,38 @@ def explain(name: str) -> int:
     return Status.OK
 
 
+@cli.command(epilog="Example: rackproof new dynamo")
+@click.argument("stack", default="reference", metavar="[STACK]")
+@click.option("--out", type=OUTPUT, metavar="FILE", help="Write it here (default: stdout).")
+def new(stack: str, out: str | None) -> int:
+    """Write a scenario of a STACK to begin with (default: the reference).
+
+    Whatever can be chosen is there in comments: mechanisms that differ from the reference, sizes
+    of the scope with their defaults and limits, faults. A file that is there is not overwritten.
+    """
+    from rackproof.checker.template import template  # noqa: PLC0415
+    from rackproof.scenarios.stacks import check_stack  # noqa: PLC0415
+    from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
+
+    try:
+        name = check_stack(stack.removeprefix("stack:"))
+    except InputError as error:
+        click.echo(error, err=True)
+        return Status.BAD_INPUT
+    if out is None or out == "-":
+        click.echo(template(name, "FILE"), nl=False)
+        return Status.OK
+    try:
+        with Path(out).open("x", encoding="utf-8") as file:
+            file.write(template(name, out))
+    except FileExistsError:
+        raise click.UsageError(f"--out {out}: is there already, and is not overwritten") from None
+    except OSError as error:
+        raise click.UsageError(f"--out {out}: {(error.strerror or '').lower()}") from None
+    click.echo(f"{out} is written; next: rackproof verify {out}")
+    return Status.OK
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its status."""
     sys.exit(run(arguments))

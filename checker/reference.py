@@ -325,25 +325,36 @@ def _scenario(path: Path) -> list[str]:
     return [*lines, f"  rackproof verify {_from_here(path)}"]
 
 
-def _scope() -> list[Entry]:
+def scope_texts() -> dict[str, str]:
+    """What each field of a scope is, in a sentence or two."""
     from rackproof.model.request import Request  # noqa: PLC0415
     from rackproof.model.scope import Scope  # noqa: PLC0415
 
-    fields = attrs.fields(Scope)
-    names = [field.name for field in fields]
-    texts, shapes = _texts_of(Scope, names), _texts_of(Request, names)
-    return [
-        _size(field, texts.get(field.name, f"how many {field.name}."), shapes.get(field.name, ""))
-        for field in fields
-    ]
+    names = [field.name for field in attrs.fields(Scope)]
+    texts = _texts_of(Scope, names)
+    shapes = _texts_of(Request, [field.name for field in attrs.fields(Request)])
+    found = {name: texts.get(name, f"how many {name}.") for name in names}
+    for name in found.keys() & shapes.keys():
+        found[name] = f"of every request: {shapes[name][:1].lower()}{shapes[name][1:]}"
+    return {name: text[:1].upper() + text[1:] for name, text in found.items()}
 
 
-def _size(field: Any, text: str, shape: str) -> Entry:
-    """A key of a scope; shape: what it says of a request, where it is about that."""
+def fault_texts() -> dict[str, str]:
+    """What happens in each fault, in a sentence."""
+    return {entry.name: entry.line(entry.subject) for entry in _faults()}
+
+
+def _scope() -> list[Entry]:
+    from rackproof.model.scope import Scope  # noqa: PLC0415
+
+    texts = scope_texts()
+    return [_size(field, texts[field.name]) for field in attrs.fields(Scope)]
+
+
+def _size(field: Any, text: str) -> Entry:
+    """A key of a scope."""
     is_plain = isinstance(field.default, int | str)
     default = _value(field.default) if is_plain else "not set"
-    text = f"of every request: {shape[:1].lower()}{shape[1:]}" if shape else text
-    text = text[:1].upper() + text[1:]
     name = kebab(field.name)
     lines = [*_paragraph(text), f"  default: {default}"]
     lines.append(f"  as a key: scope: {{{name}: {default if is_plain else '...'}}}")
