@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import attrs
 import pytest
+from examined import examined as whole
 
 from rackproof.checker import exams as examination
 from rackproof.checker.cli import run
@@ -39,9 +40,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def reference() -> Examined:
-    return examined("reference")
+    return whole("reference")
 
 
 @pytest.mark.parametrize("stack", stack_names())
