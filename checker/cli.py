@@ -150,6 +150,10 @@ def verify(
     A scenario is as expected when every property named by its expect: has the verdict it says.
     Without expect:, no property may be violated or undecided, and one at least must have been put
     to the test.
+
+    A stack is explored in every exam (rackproof list exams) against every property: each is told
+    with its verdict, the exam with the least counterexample, and the mechanism of the reference
+    that would mend it there. Example: rackproof verify stack:dynamo
     """
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 from attrs import field, frozen
 
+from rackproof.checker.coverage import Guard
 from rackproof.checker.engines import Options, Progress, explore
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
@@ -54,6 +55,21 @@ class Examined(Report):
             if result is not decisive
             and (result.prop.name, result.verdict) == (decisive.prop.name, decisive.verdict)
         ]
+
+    @property
+    def idle(self) -> list[str]:
+        """The transitions that took effect in no exam."""
+        fired = frozenset[str]().union(*(run.findings.fired for run in self.runs))
+        known = self.runs[0].case.setting.system.transitions if self.runs else ()
+        return [transition.name for transition in known if transition.name not in fired]
+
+    @property
+    def guards(self) -> list[Guard]:
+        """The guards that came out the same way in every exam, where they were asked for."""
+        found = [run.coverage.guards for run in self.runs if run.coverage]
+        return (
+            [guard for guard in found[0] if all(guard in those for those in found)] if found else []
+        )
 
     @property
     def untested(self) -> list[str]:

@@ -45,6 +45,7 @@ def as_data(report: Report) -> dict[str, Any]:
 
 def _examined(report: Examined) -> dict[str, Any]:
     """A stack in its exams: how each was explored, and the result that decides each property."""
+    guards = [str(guard) for guard in report.guards]
     return {
         "exams": [
             {"name": run.label, **_setting(run.case.setting), **_explored(run)}
@@ -54,6 +55,10 @@ def _examined(report: Examined) -> dict[str, Any]:
             {**_result(run, result), **stack.as_data(report, run, result)}
             for run, result in report.judged
         ],
+        "coverage": {
+            "never_fired": [kebab(name) for name in report.idle],
+            **({"guards": guards} if guards else {}),
+        },
     }
 
 

@@ -105,6 +105,9 @@ class Terminal:
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""
+        if isinstance(report, Examined):
+            self._covered(report)
+            return
         own = report.scenario is not None and report.scenario.case.setting.file is not None
         for run in report.runs:
             whole = run.findings.reason is None
@@ -117,6 +120,15 @@ class Terminal:
                 self.out.print(f"never fired ({where}): {', '.join(names)}", soft_wrap=True)
             if run.coverage:
                 self._guards(where, run.coverage)
+
+    def _covered(self, report: Examined) -> None:
+        """Print what took effect in no exam: with -v, and where it was asked for."""
+        asked = any(run.coverage for run in report.runs)
+        if report.idle and (asked or self.verbosity > 0):
+            names = ", ".join(map(kebab, report.idle))
+            self.out.print(f"{report.target}: never fired in any exam: {names}", soft_wrap=True)
+        if report.guards:
+            self._guards(f"{report.target}, every exam", Coverage(tuple(report.guards)))
 
     def _guards(self, where: str, coverage: Coverage) -> None:
         told = coverage.reason or "guards that always came out the same way"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rackproof.model.scope import fault_names
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.exams import FOLDER, exams, read_exam
 from rackproof.scenarios.schema import DEFAULT_STACK
@@ -59,3 +60,8 @@ def test_mistakes_in_an_exam_are_told(tmp_path: Path, text: str, told: str) -> N
     with pytest.raises(ScenarioError) as caught:
         read_exam(path)
     assert str(caught.value).removeprefix(f"{path}:").lstrip().startswith(told)
+
+
+def test_every_fault_is_in_an_exam() -> None:
+    budgets = {name for exam in exams() for name, budget in exam.bundled.faults.items() if budget}
+    assert budgets == set(fault_names())
