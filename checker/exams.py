@@ -17,11 +17,13 @@ from rackproof.checker.coverage import Guard
 from rackproof.checker.engines import Options, Progress, explore
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
+from rackproof.checker.trace import EngineError, Trace
+from rackproof.checker.trace import run as replayed
 from rackproof.checker.verdicts import Result, Verdict, results
 from rackproof.checker.verify import Report, Run, explored, failure, silent, verify
 from rackproof.model.protocol import Mechanism, Protocol, mechanisms
 from rackproof.scenarios.exams import Exam, exams
-from rackproof.scenarios.schema import Case
+from rackproof.scenarios.schema import Case, Setting
 from rackproof.scenarios.stacks import load_stack
 
 Choice = Mapping[str, object]
@@ -147,63 +149,83 @@ def _order(result: Result) -> tuple[int, int, int]:
 def _mends(
     stack: str, report: Examined, options: Options, progress: Progress | None
 ) -> dict[str, tuple[Choice, ...]]:
-    """What mends each violation, exam by exam."""
-    violated: dict[str, list[str]] = {}
+    """What mends each violation in the exam that decides."""
+    violated: dict[str, dict[str, Trace]] = {}
     for run, result in report.judged:
-        if result.verdict is Verdict.VIOLATED:
-            violated.setdefault(run.label, []).append(result.prop.name)
+        if result.trace is not None:
+            violated.setdefault(run.label, {})[result.prop.name] = result.trace
     found: dict[str, tuple[Choice, ...]] = {}
     for exam in exams():
-        trials = _Trials(exam, stack, tuple(violated.get(exam.name, ())), options, progress)
-        found.update((name, trials.mending(name)) for name in trials.names)
-    return {
-        result.prop.name: found[result.prop.name]
-        for _, result in report.judged
-        if result.prop.name in found
-    }
+        trials = _Trials(exam, stack, violated.get(exam.name, {}), options, progress)
+        found.update((name, trials.mending(name)) for name in trials.traces)
+    names = (result.prop.name for _, result in report.judged)
+    return {name: found[name] for name in names if name in found}
 
 
 @attrs.define
 class _Trials:
-    """The same exam with mechanisms of the reference in place of the stack's own."""
+    """An exam with mechanisms of the reference in place of the stack's own.
+
+    traces: the counterexamples that the stack has in it, by property.
+    """
 
     exam: Exam
     stack: str
-    names: tuple[str, ...]
+    traces: Mapping[str, Trace]
     options: Options
     progress: Progress | None
-    known: dict[frozenset[str], Collection[str]] = field(factory=dict)
+    known: dict[frozenset[str], frozenset[str]] = field(factory=dict)
 
     def mending(self, name: str) -> tuple[Choice, ...]:
         """The single mechanisms that each mend a property; if there is none, a least set."""
         differing = differences(self.stack)
-        single = [one for one in differing if name in self._holding([one])]
+        single = [one for one in differing if self._mends(name, [one])]
         if single:
             return tuple({one: differing[one]} for one in single)
         needed = list(differing)
-        if name not in self._holding(needed):
+        if not self._mends(name, needed):
             return ()
         for one in differing:
             rest = [other for other in needed if other != one]
-            needed = rest if name in self._holding(rest) else needed
+            needed = rest if self._mends(name, rest) else needed
         return ({one: differing[one] for one in needed},)
 
-    def _holding(self, chosen: Collection[str]) -> Collection[str]:
-        """The sought properties that hold once these mechanisms are the reference's."""
-        key = frozenset(chosen)
-        if key not in self.known:
-            self.known[key] = frozenset(self._tried(key))
-        return self.known[key]
+    def _mends(self, name: str, chosen: Collection[str]) -> bool:
+        """Whether a property holds once these mechanisms are the reference's.
 
-    def _tried(self, chosen: Collection[str]) -> Iterator[str]:
-        changes = {name: value for name, value in differences(self.stack).items() if name in chosen}
-        setting = self.exam.setting(self.stack, changes)
-        sought = tuple(prop for prop in setting.system.properties if prop.name in self.names)
+        Where its counterexample is still one, nothing need be explored.
+        """
+        key = frozenset(chosen)
+        if key not in self.known and self._survives(name, key):
+            return False
+        if key not in self.known:
+            self.known[key] = frozenset(self._holding(key))
+        return name in self.known[key]
+
+    def _survives(self, name: str, chosen: Collection[str]) -> bool:
+        """Whether the counterexample of a property is one of the changed stack too."""
+        system = self._setting(chosen).system
+        try:
+            trace = replayed(system, [step.firing for step in self.traces[name].steps])
+        except EngineError:
+            return False
+        return any(trace.violates(prop) for prop in system.properties if prop.name == name)
+
+    def _holding(self, chosen: Collection[str]) -> Iterator[str]:
+        """The properties with a counterexample that hold in the changed stack."""
+        setting = self._setting(chosen)
+        sought = tuple(prop for prop in setting.system.properties if prop.name in self.traces)
         system = attrs.evolve(setting.system, properties=sought)
-        findings = explore(system, self.names, self.options, self.progress)
+        findings = explore(system, self.traces.keys(), self.options, self.progress)
         for result in results(system, findings, {}, silent(setting, findings)):
             if result.verdict is Verdict.HOLDS:
                 yield result.prop.name
+
+    def _setting(self, chosen: Collection[str]) -> Setting:
+        values = differences(self.stack)
+        return self.exam.setting(
+            self.stack, {name: values[name] for name in values if name in chosen}
+        )
 
 
 def differences(stack: str) -> dict[str, object]:

@@ -51,11 +51,8 @@ def where(report: Examined, run: Run, result: Result) -> str:
 
 
 def mended(report: Examined, name: str) -> str | None:
-    """The choices of mechanisms of which each mends a violation; None where nothing is violated."""
-    choices = report.mends.get(name)
-    if choices is None:
-        return None
-    return ", or ".join(map(choice, choices)) or "no mechanism of the reference"
+    """The choices of mechanisms of which each mends a violation; None where none is known."""
+    return ", or ".join(map(choice, report.mends.get(name, ()))) or None
 
 
 def choice(chosen: Choice) -> str:

@@ -124,6 +124,7 @@ def counterexample(report: Examined, stack: str, run: Run, result: Result) -> st
     assert result.trace is not None
     exam = next(exam for exam in exams() if exam.name == run.label)
     size = f"{counted(result.trace.faults, 'fault')}, {counted(len(result.trace.steps), 'step')}"
+    mends = mended(report, result.prop.name)
     lines = [
         f"# {stack}: {result.prop.name}",
         "",
@@ -131,7 +132,7 @@ def counterexample(report: Examined, stack: str, run: Run, result: Result) -> st
         *([f"Why it matters: {result.prop.why}"] if result.prop.why else []),
         "",
         f"Violated in the exam `{exam.name}` ({exam.title}): {size}.",
-        f"There it holds with `{mended(report, result.prop.name)}`.",
+        *([f"There it holds with `{mends}`."] if mends else []),
         "",
         f"Scope: {scope_in_words(run.case.setting)}.",
         "",
