@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +15,9 @@ from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.verdicts import Result, Verdict, counted
 from rackproof.checker.verify import Run
 
+COLUMNS: Final = ("", "property", "verdict", "exam", "mended by")
+FOLDED: Final = 24
+"""The least width to which the last column is folded."""
 _ORDER: Final = (
     Verdict.VIOLATED,
     Verdict.INCONCLUSIVE,
@@ -23,21 +27,36 @@ _ORDER: Final = (
 )
 
 
-def table(report: Examined) -> Table:
-    """A row a property: its verdict, the exam that decides it, and what would mend it there."""
+def table(report: Examined, width: int) -> Table:
+    """A row a property: its verdict, the exam that decides it, and what would mend it there.
+
+    width: that of the terminal; of a table that is wider, the last column alone is folded.
+    """
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in ("", "property", "verdict", "exam", "mended by"):
-        grid.add_column(column, no_wrap=column in ("", "property"), overflow="fold")
-    for run, result in sorted(report.judged, key=lambda pair: _ORDER.index(pair[1].verdict)):
-        vacuous = result.verdict is Verdict.VACUOUS
-        grid.add_row(
-            Text(*(UNTESTED if vacuous else MARKS[result.status])),
-            result.prop.name,
-            Text(result.words, COLOURS[result.verdict]),
-            where(report, run, result),
-            mended(report, result.prop.name) or "",
-        )
+    ordered = sorted(report.judged, key=lambda pair: _ORDER.index(pair[1].verdict))
+    rows = [_row(report, run, result) for run, result in ordered]
+    widest = [
+        max(cell_len(str(cell)) for cell in cells) for cells in zip(COLUMNS, *rows, strict=True)
+    ]
+    least = sum(widest[:-1]) + 2 * len(widest) + FOLDED
+    grid.width = least if least > width else None
+    for name, cells in zip(COLUMNS, widest, strict=True):
+        folds = name == COLUMNS[-1]
+        grid.add_column(name, no_wrap=not folds, min_width=None if folds else cells)
+    for row in rows:
+        grid.add_row(*row)
     return grid
+
+
+def _row(report: Examined, run: Run, result: Result) -> list[Text | str]:
+    vacuous = result.verdict is Verdict.VACUOUS
+    return [
+        Text(*(UNTESTED if vacuous else MARKS[result.status])),
+        result.prop.name,
+        Text(result.words, COLOURS[result.verdict]),
+        where(report, run, result),
+        mended(report, result.prop.name) or "",
+    ]
 
 
 def where(report: Examined, run: Run, result: Result) -> str:

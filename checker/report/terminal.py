@@ -85,7 +85,7 @@ class Terminal:
         if self.verbosity >= 0 and report.runs:
             told = f"{report.target}, {stack.summary(report)} ({in_words(report.seconds)})"
             self.out.print(Text(told, "bold"), soft_wrap=True)
-            self.out.print(stack.table(report), crop=False)
+            self.out.print(stack.table(report, self.out.width), crop=False)
             self.out.print()
 
     def _untested(self, report: Report, several: bool) -> None:

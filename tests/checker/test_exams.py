@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -268,3 +269,15 @@ def test_every_bundled_bug_is_found_by_an_exam(path: Path) -> None:
                 attrs.evolve(system, properties=sought), left, Options()
             ).violated.keys()
     assert not left, "no exam shows what this bug violates: add one to scenarios/exams"
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("columns", ["20", "60", "200"])
+def test_only_what_mends_is_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run(["verify", "stack:vllm-nixl"]) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"FAILED +no-needless-failure +violated: 1 fault, 4 steps +disconnect", out)
+    assert re.search(r"ok +no-lost-tokens +holds +3 exams", out)
