@@ -1,0 +1,94 @@
+"""From a protocol, a scope and a placement on a rack to a ``System``: part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from rackproof.model import (
+    cache,
+    discovery,
+    endpoint,
+    index,
+    kv,
+    marks,
+    peers,
+    request,
+    retry,
+    rooms,
+    stream,
+    transfer,
+)
+from rackproof.model.build.indexed import indexed
+from rackproof.model.build.linked import linked
+from rackproof.model.build.serving import serving
+from rackproof.model.build.stored import stored
+from rackproof.model.kernel import Property, System, Transition
+from rackproof.model.protocol import Protocol
+from rackproof.model.scope import Scope
+from rackproof.model.store import gets, loss, puts, room
+from rackproof.model.world import World
+
+if TYPE_CHECKING:
+    from rackproof.model.rack import Placement
+
+
+def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
+    """The transitions that a machine's file defines, in the order it does."""
+    found = [value for value in vars(module).values() if isinstance(value, Transition)]
+    return [item for item in found if item.function.__module__ == module.__name__]
+
+
+MACHINES: Final = (
+    request,
+    retry,
+    stream,
+    kv,
+    transfer,
+    endpoint,
+    discovery,
+    marks,
+    peers,
+    rooms,
+    cache,
+    index,
+    gets,
+    puts,
+    room,
+    loss,
+)
+"""The files of the machines, in the order in which their transitions are told."""
+
+TRANSITIONS: Final = tuple(
+    transition for machine in MACHINES for transition in _transitions(machine)
+)
+"""Every transition of the world, machine by machine."""
+
+
+def build(
+    protocol: Protocol,
+    scope: Scope,
+    placement: Placement,
+    properties: Sequence[Property],
+    name: str = "world",
+) -> System:
+    """Return the world in which this protocol serves this scope on these instances."""
+    parts = (
+        serving(scope, placement),
+        linked(scope, placement),
+        indexed(scope, placement),
+        stored(scope),
+    )
+    fields: dict[str, Any] = {}
+    for part in parts:
+        fields |= part.fields
+    return System(
+        name=name,
+        initial=World(protocol=protocol, **fields),
+        transitions=TRANSITIONS,
+        properties=tuple(properties),
+        sizes={name: size for part in parts for name, size in part.sizes.items()},
+        names={sort: names for part in parts for sort, names in part.names.items()},
+        interchangeable=tuple(bundles for part in parts for bundles in part.interchangeable),
+    )
