@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rackproof.checker.replay import replay
-from rackproof.model.protocol import CONCERNS, Protocol, Replay, mechanisms
+from rackproof.model.protocol import Protocol, Replay, mechanisms
 from rackproof.scenarios.loader import load
 from rackproof.scenarios.stacks import FOLDER, load_stack, read_stack, stack_names
 
@@ -14,7 +14,6 @@ BUGS = sorted((ROOT / "bugs").glob("*.yaml"))
 DRILLS = sorted((ROOT / "drills").glob("*.yaml"))
 STACKS = [name for name in stack_names() if name != "reference"]
 SERVING = ("stream", "retry", "endpoint", "kv")
-assert set(SERVING) <= CONCERNS.keys()
 HARMLESS = {"gateway-replay": (Replay.NEVER,)}
 """Values that do nothing where there is no place for their mechanism."""
 
