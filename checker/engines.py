@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from attrs import frozen
 
@@ -12,9 +12,9 @@ from rackproof.checker.lowering.relation import Action
 from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import interchangeable
-from rackproof.checker.trace import EngineError, Trace, walk
+from rackproof.checker.trace import EngineError, Trace, for_ever, walk
 from rackproof.checker.verdicts import Findings
-from rackproof.model.kernel import ModelError, System
+from rackproof.model.kernel import ModelError, Scope, System
 
 Progress = Callable[[Snapshot], None]
 
@@ -67,7 +67,8 @@ def explore(
         at_rest=seen.at_rest,
         reason=seen.reason,
         violated=traces,
-        fewest=frozenset(n for n, f in seen.violations.items() if traces[n].faults == f.faults),
+        endless=seen.endless,
+        fewest=frozenset(_fewest(system, seen, traces)),
         reached=frozenset(prop.name for prop in seen.reached),
         fired=fired,
         idle=tuple(t.name for t in system.transitions if t.name in possible - fired),
@@ -82,10 +83,23 @@ def _trace(system: System, seen: Exploration, name: str, found: Found) -> Trace:
     The plain property is asked too; ``EngineError`` where it does not fail.
     """
     native = seen.native
-    trace = walk(system, found.path, lambda state: native.ordinals(native.canonical(state)))
+    key = native.layout.pack if found.loop else native.canonical
+    trace = walk(system, [key(state) for state in found.path], key)
+    if found.loop:
+        actions = native.relation.actions
+        trace = for_ever(trace, [actions[number].firing for number in found.loop])
     if not any(trace.violates(prop) for prop in system.properties if prop.name == name):
         raise EngineError(f"{name} is said to be violated, and the plain functions do not agree")
     return trace
+
+
+def _fewest(system: System, seen: Exploration, traces: Mapping[str, Trace]) -> Iterator[str]:
+    """The violated properties of which it is known that no run with fewer faults violates them."""
+    scopes = {prop.name: prop.scope for prop in system.properties}
+    for name, found in seen.violations.items():
+        is_known = seen.endless is None or scopes[name] is not Scope.EVENTUALLY
+        if is_known and traces[name].faults == found.faults:
+            yield name
 
 
 def _raised(system: System, raised: Raised) -> str:

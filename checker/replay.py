@@ -28,7 +28,8 @@ class Replayed:
 def replay(scenario: schema.Scenario) -> Replayed:
     """Fire the steps of a scenario one after another with the plain functions.
 
-    It ends at the first step that is not possible; the facts of ``then`` are asked only at the end.
+    It ends at the first step that is not possible; whether a loop is one, and the facts of
+    ``then``, are asked only at the end.
     """
     system = scenario.case.setting.system
     trace, complaints = Trace(system, ()), list[str]()
@@ -43,6 +44,9 @@ def replay(scenario: schema.Scenario) -> Replayed:
         trace = Trace(system, (*trace.steps, Step(system, step.firing, before, after)))
         complaints += [f"{where}: {line}" for line in _unmet(trace, step.then)]
     else:
+        trace = Trace(system, trace.steps, None if scenario.loop is None else scenario.loop - 1)
+        if trace.loop is not None and trace.flaw is not None:
+            complaints.append(f"{scenario.path}: loop: what begins there {trace.flaw}")
         for fact in scenario.then:
             complaints += [
                 f"{scenario.path}:{fact.line}: then: {x}" for x in _unmet(trace, (fact,))

@@ -47,7 +47,7 @@ def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
     """The scenario that replays a counterexample, to be read in ``folder``."""
     trace, name = result.trace, result.prop.name
     assert trace is not None, "only a violation has a counterexample"
-    length = {"steps": len(trace.steps), "faults": trace.faults}
+    length = {"steps": trace.lead, "faults": trace.faults}
     document = CommentedMap()
     document["rackproof"] = VERSION
     document["name"] = f"{scenario.name}: {name} is violated"
@@ -56,6 +56,8 @@ def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
     document.update(_origin(scenario, run.case.setting, folder))
     document["expect"] = _flow({name: _flow({"violated": _flow(length)})})
     document["steps"] = [_step(step.firing, trace) for step in trace.steps]
+    if trace.loop is not None:
+        document["loop"] = trace.loop + 1
     document["then"] = {**_changed(trace), name: "violated"}
     out = io.StringIO()
     yaml = YAML()

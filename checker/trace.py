@@ -7,12 +7,21 @@ Nothing is shown that did not pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from attrs import frozen
 
-from rackproof.model.kernel import Firing, Kind, Property, Scope, System, holds, successors
+from rackproof.model.kernel import (
+    Fairness,
+    Firing,
+    Kind,
+    Property,
+    Scope,
+    System,
+    holds,
+    successors,
+)
 from rackproof.model.kernel.schema import ScalarShape, SetShape, Slot
 from rackproof.model.kernel.system import at_rest
 
@@ -72,10 +81,14 @@ def _label(system: System, shape: object) -> str:
 
 @frozen
 class Trace:
-    """A run from the initial state."""
+    """A run from the initial state.
+
+    loop: where it goes on for ever, the index of the first of the steps that are repeated.
+    """
 
     system: System
     steps: tuple[Step, ...]
+    loop: int | None = None
 
     @property
     def final(self) -> Any:
@@ -87,25 +100,62 @@ class Trace:
         """How many of its steps are faults."""
         return sum(step.is_fault for step in self.steps)
 
+    @property
+    def lead(self) -> int:
+        """How many steps there are before the loop; all, where there is none."""
+        return len(self.steps) if self.loop is None else self.loop
+
+    @property
+    def repeated(self) -> tuple[Step, ...]:
+        """The steps of the loop."""
+        return self.steps[self.lead :]
+
     def violates(self, prop: Property) -> bool:
-        """Whether the plain predicate fails in the final state (for ``at rest``: and nothing more
-        happens).
+        """Whether the plain predicate fails at the end: in the final state, for ``at rest`` only
+        where nothing more happens, for ``eventually`` there or all along a loop that is sound.
         """
-        if prop.scope is Scope.AT_REST and not self.rests:
+        if prop.scope is Scope.EVENTUALLY and self.loop is not None:
+            return self.flaw is None and next(self.failing(prop), None) is not None
+        if prop.scope in (Scope.AT_REST, Scope.EVENTUALLY) and not self.rests:
             return False
         return prop.scope is not Scope.SOMETIMES and not holds(self.system, prop, self.final)
 
+    def failing(self, prop: Property) -> Iterator[tuple[int, ...]]:
+        """The identifiers for which the predicate fails in the final state and all along a loop."""
+        states = [self.final, *(step.after for step in self.repeated)]
+        for arguments in self.system.choices(prop.parameters):
+            if not any(prop.function(state, *arguments) for state in states):
+                yield arguments
+
     def culprits(self, prop: Property) -> list[dict[str, str]]:
-        """The identifiers, by name, for which the predicate fails in the final state."""
-        system = self.system
+        """The same identifiers by name."""
         return [
             {
-                name: system.label(sort, index)
+                name: self.system.label(sort, index)
                 for (name, sort), index in zip(prop.parameters, arguments, strict=True)
             }
-            for arguments in system.choices(prop.parameters)
-            if not prop.function(self.final, *arguments)
+            for arguments in self.failing(prop)
         ]
+
+    @property
+    def flaw(self) -> str | None:
+        """Why no fair run goes round the loop for ever; None where one does."""
+        if not self.repeated or self.final != self.repeated[0].before:
+            return "does not come back to the state in which it begins"
+        if any(step.is_fault for step in self.repeated):
+            return "has a fault, and faults do not go on for ever"
+        neglected = next((f for f in self.system.firings() if self._neglects(f)), None)
+        return (
+            None if neglected is None else f"never gives its due to: {neglected.words(self.system)}"
+        )
+
+    def _neglects(self, firing: Firing) -> bool:
+        """Whether the loop owes a firing by its fairness what it does not give."""
+        fairness = firing.transition.fairness
+        if fairness is Fairness.NONE or any(step.firing == firing for step in self.repeated):
+            return False
+        possible = (firing.apply(self.system, step.before) is not None for step in self.repeated)
+        return all(possible) if fairness is Fairness.WEAK else any(possible)
 
     @property
     def rests(self) -> bool:
@@ -125,6 +175,21 @@ def run(system: System, firings: Sequence[Firing]) -> Trace:
         steps.append(Step(system, firing, state, after))
         state = after
     return Trace(system, tuple(steps))
+
+
+def for_ever(trace: Trace, firings: Sequence[Firing]) -> Trace:
+    """Go on with a loop from the end of a run; ``EngineError`` where none can go on like that."""
+    state, steps = trace.final, list(trace.steps)
+    for firing in firings:
+        after = firing.apply(trace.system, state)
+        if after is None:
+            raise EngineError(f"{firing.words(trace.system)}: not possible in the loop")
+        steps.append(Step(trace.system, firing, state, after))
+        state = after
+    found = Trace(trace.system, tuple(steps), len(trace.steps))
+    if found.flaw is not None:
+        raise EngineError(f"the loop {found.flaw}")
+    return found
 
 
 def walk(

@@ -33,7 +33,8 @@ class Findings:
     """What an engine found out about a system.
 
     at_rest: states in which no step and no timer is possible. reason: why not every state was seen;
-    None when all were. violated: a replayed run for each property that one violates; fewest: those
+    None when all were. endless: why not every loop was looked at; None when all that matter were.
+    violated: a replayed run for each property that one violates; fewest: those
     of them of which no run has fewer faults. reached: the names of the ``sometimes`` properties and
     premises that some state satisfies. fired: the names of the transitions that took effect.
     idle: those that did not in any state that was seen, though the values their fields take would
@@ -48,6 +49,7 @@ class Findings:
     seconds: float
     at_rest: int
     reason: str | None
+    endless: str | None = None
     violated: Mapping[str, Trace] = field(factory=dict)
     fewest: frozenset[str] = frozenset()
     reached: frozenset[str] = frozenset()
@@ -58,10 +60,7 @@ class Findings:
 
     def read_by(self, prop: Property, trace: Trace | None) -> frozenset[int]:
         """The slots that the instances of a property which fail at the end of a run speak of."""
-        if trace is None:
-            return frozenset()
-        instances = trace.system.choices(prop.parameters)
-        failing = [ids for ids in instances if not prop.function(trace.final, *ids)]
+        failing = trace.failing(prop) if trace is not None else ()
         return frozenset().union(*(self.reads.get((prop.name, ids), ()) for ids in failing))
 
 
@@ -106,11 +105,12 @@ class Result:
     @property
     def words(self) -> str:
         """The verdict with the size of its counterexample: violated: 1 fault, 9 steps."""
-        if self.trace is None:
+        trace = self.trace
+        if trace is None:
             return self.verdict.value
-        return f"{self.verdict.value}: {counted(self.trace.faults, 'fault')}, " + counted(
-            len(self.trace.steps), "step"
-        )
+        loop = "" if trace.loop is None else f" and a loop of {len(trace.repeated)}"
+        size = f"{counted(trace.faults, 'fault')}, {counted(trace.lead, 'step')}{loop}"
+        return f"{self.verdict.value}: {size}"
 
     def _unexpected(self) -> str | None:
         if self.verdict is Verdict.VIOLATED:
@@ -138,7 +138,7 @@ class Result:
 
     def _other_length(self, expected: Expectation) -> str | None:
         assert self.trace is not None
-        seen = {"step": len(self.trace.steps), "fault": self.trace.faults}
+        seen = {"step": self.trace.lead, "fault": self.trace.faults}
         wanted = {"step": expected.steps, "fault": expected.faults}
         wrong = [
             f"{counted(want, what)}, not {seen[what]}"
@@ -187,6 +187,8 @@ def _verdict(
         return Verdict.HOLDS, None
     if findings.reason is not None:
         return Verdict.INCONCLUSIVE, findings.reason
+    if prop.scope is Scope.EVENTUALLY and findings.endless is not None:
+        return Verdict.INCONCLUSIVE, findings.endless
     if prop.scope is Scope.SOMETIMES:
         return Verdict.VACUOUS, "no reachable state satisfies it"
     if speaks_of_nothing:

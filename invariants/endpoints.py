@@ -10,7 +10,7 @@ from rackproof.invariants.premises import (
     discovery_was_away,
 )
 from rackproof.model.endpoint import DEAD, Process
-from rackproof.model.kernel import always, at_rest
+from rackproof.model.kernel import always, eventually
 from rackproof.model.sorts import Requests, Workers
 from rackproof.model.world import World
 
@@ -26,27 +26,28 @@ def no_dispatch_to_removed(world: World, request: int) -> bool:
     return not world.retries[request].to_removed
 
 
-@at_rest(
+@eventually(
     worker=Workers,
     premise=a_worker_was_dead,
     why="A dead worker that stays listed takes requests for ever.",
 )
 def dead_endpoint_removed(world: World, worker: int) -> bool:
-    """When nothing more can happen, the router chooses no dead worker."""
+    """Sooner or later the router chooses no dead worker."""
     return world.endpoints[worker].process not in DEAD or not world.believed(worker)
 
 
-@at_rest(
+@eventually(
     worker=Workers,
     premise=a_worker_was_marked,
     why="A healthy GPU that is never chosen again is capacity lost without an alarm.",
     catches=("dynamo#12138", "dynamo#5043", "router#2165"),
 )
 def live_endpoint_selectable(world: World, worker: int) -> bool:
-    """When nothing more can happen, the router may choose every live worker."""
+    """Again and again, the router may choose each live worker."""
     endpoint = world.endpoints[worker]
     unseen = endpoint.stale and not world.protocol.route_on_stale_metrics
-    marked = endpoint.inhibited or endpoint.overloaded or unseen
+    inhibited = endpoint.inhibited and not endpoint.half_open
+    marked = inhibited or endpoint.overloaded or unseen
     return endpoint.process != Process.UP or (endpoint.listed and not marked)
 
 

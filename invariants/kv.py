@@ -9,7 +9,7 @@ from rackproof.invariants.premises import (
     a_transfer_was_posted,
 )
 from rackproof.model.endpoint import Process
-from rackproof.model.kernel import always, at_rest
+from rackproof.model.kernel import always, eventually
 from rackproof.model.sorts import Attempts, Blocks, Requests
 from rackproof.model.stream import Stage
 from rackproof.model.world import World
@@ -56,7 +56,7 @@ def no_overwrite_in_flight(
     return all(world.blocks[block].owner in (None, request) for block in (source, target))
 
 
-@at_rest(
+@eventually(
     block=Blocks,
     premise=a_block_was_held,
     why="Blocks that nobody frees are memory lost until a restart; enough of them wedge the node.",
@@ -71,8 +71,8 @@ def no_overwrite_in_flight(
     ),
 )
 def no_kv_leak(world: World, block: int) -> bool:
-    """When nothing more can happen, no block of a live worker is owned, unless a frozen worker's
-    posted transfer still pins it.
+    """Again and again, each block of a live worker is free, unless a frozen worker's posted
+    transfer still pins it.
     """
     here = world.blocks[block]
     if here.owner == None or world.endpoints[world.homes[block]].process != Process.UP:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from rackproof.model.endpoint import DEAD
+from rackproof.model.index import Lane
 from rackproof.model.kernel import sometimes
 from rackproof.model.kv import Hold
+from rackproof.model.peers import Connection, Handle, Life, Read, broken
 from rackproof.model.request import TERMINAL, Phase
-from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
+from rackproof.model.rooms import Guest, Status, in_use
+from rackproof.model.sorts import (
+    Attempts,
+    Blocks,
+    Links,
+    Peers,
+    Prefixes,
+    Requests,
+    Rooms,
+    Workers,
+)
 from rackproof.model.world import World
 
 
@@ -100,3 +112,101 @@ def a_prefill_was_held(world: World, request: int, attempt: int) -> bool:
 def discovery_was_away(world: World) -> bool:
     """Discovery was away."""
     return not world.discovery_up
+
+
+@sometimes(link=Links)
+def a_link_was_in_trouble(world: World, link: int) -> bool:
+    """A link lost its peer, or was refused, or a request over it failed."""
+    here = world.links[link]
+    if here.connection == Connection.CONNECTED and broken(world, link):
+        return True
+    return here.connection == Connection.REFUSED or here.read in (Read.STRANDED, Read.FAILED)
+
+
+@sometimes(link=Links)
+def a_handle_was_prepared(world: World, link: int) -> bool:
+    """A transfer handle was prepared."""
+    return world.links[link].handle == Handle.READY
+
+
+@sometimes(link=Links)
+def a_read_was_asked_for(world: World, link: int) -> bool:
+    """A request needed KV of a peer."""
+    return world.links[link].read == Read.WAITING
+
+
+@sometimes(link=Links)
+def kv_was_read(world: World, link: int) -> bool:
+    """A request was served with KV of a peer, or refused it, or the two were found to differ."""
+    here = world.links[link]
+    return here.read == Read.SERVED or here.connection == Connection.REFUSED
+
+
+@sometimes(peer=Peers)
+def a_peer_was_gone(world: World, peer: int) -> bool:
+    """A worker that others are linked with was dead."""
+    return world.peers[peer].life == Life.DOWN
+
+
+@sometimes(peer=Peers)
+def a_peer_was_replaced(world: World, peer: int) -> bool:
+    """A replacement of a worker was started."""
+    return world.peers[peer].life == Life.STARTING
+
+
+@sometimes(peer=Peers)
+def weights_were_updated(world: World, peer: int) -> bool:
+    """The weights of a worker were updated."""
+    return world.peers[peer].weights > 0
+
+
+@sometimes(room=Rooms)
+def a_room_was_entered(world: World, room: int) -> bool:
+    """A request was in a bootstrap room."""
+    return world.rooms[room].guest != Guest.NONE
+
+
+@sometimes(room=Rooms)
+def a_room_was_asked_for_twice(world: World, room: int) -> bool:
+    """A request came with the number of a room that was in use."""
+    came = world.budget.duplicate_room < world.given.duplicate_room
+    return came and in_use(world.rooms[room])
+
+
+@sometimes(room=Rooms)
+def a_room_was_failing(world: World, room: int) -> bool:
+    """A room had failed while a request was in it."""
+    here = world.rooms[room]
+    return here.status == Status.FAILED and here.guest != Guest.NONE
+
+
+@sometimes(worker=Workers, prefix=Prefixes)
+def a_prefix_was_cached(world: World, worker: int, prefix: int) -> bool:
+    """A worker held a prefix."""
+    return prefix in world.caches[worker].holds
+
+
+@sometimes(worker=Workers, prefix=Prefixes)
+def a_prefix_was_indexed(world: World, worker: int, prefix: int) -> bool:
+    """The index had an entry."""
+    return prefix in world.known[worker].believed
+
+
+@sometimes(worker=Workers)
+def a_dead_worker_was_indexed(world: World, worker: int) -> bool:
+    """The index had an entry of a dead worker."""
+    if world.endpoints[worker].process not in DEAD:
+        return False
+    return world.known[worker].believed != frozenset()
+
+
+@sometimes()
+def a_router_was_recovering(world: World) -> bool:
+    """A router had started and did not serve yet."""
+    return not world.router.serving
+
+
+@sometimes(worker=Workers)
+def a_worker_was_asked(world: World, worker: int) -> bool:
+    """The router had asked a worker what it holds."""
+    return world.known[worker].lane == Lane.ASKING

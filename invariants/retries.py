@@ -9,7 +9,7 @@ from rackproof.invariants.premises import (
     a_request_was_dispatched,
     a_request_was_retried_or_failed,
 )
-from rackproof.model.kernel import always, at_rest
+from rackproof.model.kernel import always, eventually
 from rackproof.model.kv import Hold
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Attempts, Requests, Workers
@@ -70,25 +70,38 @@ def no_failure_without_fault(world: World, request: int) -> bool:
     return world.requests[request].phase != Phase.FAILED or world.budget != world.given
 
 
-@at_rest(
+@eventually(
     request=Requests,
     premise=a_request_was_dispatched,
     why="A booking nobody releases is load that is not there; the router avoids a free worker.",
     catches=("dynamo#11915", "dynamo#12031"),
 )
 def bookings_exact(world: World, request: int) -> bool:
-    """When nothing more can happen, no booking is held."""
+    """Again and again, no booking of a request is held."""
     return not world.retries[request].booked
 
 
-@at_rest(
+@eventually(
     request=Requests,
     premise=a_request_is_over,
     why="A request that neither ends nor fails holds its client for ever.",
-    catches=("dynamo#8182", "dynamo#11647", "dynamo#13088", "dynamo#13095", "vllm#46283"),
+    catches=("dynamo#8182", "dynamo#11647", "dynamo#13088", "dynamo#13095"),
 )
 def progress(world: World, request: int) -> bool:
-    """When nothing more can happen, every request is done, failed or cancelled."""
+    """Again and again: each request is over, or no live worker could serve it any more."""
+    return world.requests[request].phase in TERMINAL or not world.can_serve()
+
+
+@eventually(
+    request=Requests,
+    premise=a_request_is_over,
+    why="A client that gets neither its tokens nor one clear error waits until it gives up.",
+    catches=("vllm#46283",),
+)
+def clear_failure(world: World, request: int) -> bool:
+    """Every request is done, failed or cancelled sooner or later, whatever has become of the
+    workers.
+    """
     return world.requests[request].phase in TERMINAL
 
 

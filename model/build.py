@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from rackproof.model import discovery, endpoint, kv, marks, request, retry, stream, transfer
+from rackproof.model import (
+    cache,
+    discovery,
+    endpoint,
+    index,
+    kv,
+    marks,
+    peers,
+    request,
+    retry,
+    rooms,
+    stream,
+    transfer,
+)
+from rackproof.model.cache import IN_FLIGHT, Cache, Event
 from rackproof.model.endpoint import Endpoint, Role
-from rackproof.model.kernel import Bundle, Property, System, Transition
+from rackproof.model.index import Known
+from rackproof.model.kernel import Bundle, ModelError, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
+from rackproof.model.peers import Link, Peer
 from rackproof.model.protocol import Protocol
 from rackproof.model.request import Request
 from rackproof.model.retry import Retry
+from rackproof.model.rooms import Room
 from rackproof.model.scope import Scope
-from rackproof.model.sorts import Blocks, Requests, Trays, Workers
+from rackproof.model.sorts import Blocks, Links, Peers, Requests, Rooms, Trays, Workers
 from rackproof.model.stream import Attempt, Stream
 from rackproof.model.world import World
 
@@ -30,10 +47,24 @@ def _transitions(module: ModuleType) -> list[Transition[..., Any]]:
     return [item for item in found if item.function.__module__ == module.__name__]
 
 
+MACHINES: Final = (
+    request,
+    retry,
+    stream,
+    kv,
+    transfer,
+    endpoint,
+    discovery,
+    marks,
+    peers,
+    rooms,
+    cache,
+    index,
+)
+"""The files of the machines, in the order in which their transitions are told."""
+
 TRANSITIONS: Final = tuple(
-    transition
-    for machine in (request, retry, stream, kv, transfer, endpoint, discovery, marks)
-    for transition in _transitions(machine)
+    transition for machine in MACHINES for transition in _transitions(machine)
 )
 """Every transition of the world, machine by machine."""
 
@@ -58,6 +89,8 @@ def build(
             Workers: tuple(instance.name for instance in placement.instances),
             Trays: placement.trays,
             Blocks: _block_names(placement, homes),
+            Peers: _peer_names(scope, placement),
+            Links: tuple(_link_names(scope, placement)),
         },
         interchangeable=_interchangeable(scope, placement, homes),
     )
@@ -80,9 +113,34 @@ def _block_names(placement: Placement, homes: Sequence[int]) -> tuple[str, ...]:
     )
 
 
+def _pairs(scope: Scope, placement: Placement) -> tuple[tuple[int, int], ...]:
+    """The reader and the owner of each link: decode workers read from prefill workers."""
+    roles = [Role(instance.role) for instance in placement.instances]
+    readers = [worker for worker, role in enumerate(roles) if role is Role.DECODE]
+    owners = [worker for worker, role in enumerate(roles) if role is Role.PREFILL]
+    pairs = [(reader, serving) for serving in owners for reader in readers]
+    if scope.links > len(pairs):
+        raise ModelError(
+            f"links join a decode and a prefill worker: {len(pairs)} at most, not {scope.links}"
+        )
+    return tuple(pairs[: scope.links])
+
+
+def _peer_names(scope: Scope, placement: Placement) -> tuple[str, ...]:
+    return tuple(instance.name for instance in placement.instances) if scope.links else ()
+
+
+def _link_names(scope: Scope, placement: Placement) -> Iterator[str]:
+    names = [instance.name for instance in placement.instances]
+    for reader, serving in _pairs(scope, placement):
+        yield f"{names[reader]}->{names[serving]}"
+
+
 def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequence[int]) -> World:
     each_request = range(scope.requests)
     each_attempt = range(scope.most_dispatches)
+    pairs = _pairs(scope, placement)
+    no_events = tuple(Event() for _ in range(_in_flight(scope)))
     shape = Request(guided=scope.guided, short=scope.short, withholds=scope.withholds)
     return World(
         protocol=protocol,
@@ -98,6 +156,10 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         roles=tuple(Role(instance.role) for instance in placement.instances),
         trays=tuple(instance.tray for instance in placement.instances),
         homes=tuple(homes),
+        readers=tuple(reader for reader, _ in pairs),
+        owners=tuple(serving for _, serving in pairs),
+        layouts_differ=scope.mixed_layouts,
+        prefixes=scope.prefixes,
         requests=tuple(shape for _ in each_request),
         streams=tuple(
             Stream(attempts=tuple(Attempt() for _ in each_attempt)) for _ in each_request
@@ -106,8 +168,28 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         retries=tuple(Retry() for _ in each_request),
         endpoints=tuple(Endpoint() for _ in placement.instances),
         blocks=tuple(Block() for _ in homes),
+        peers=tuple(Peer(generation=0, weights=0, cached=0) for _ in _peer_names(scope, placement)),
+        links=tuple(Link() for _ in pairs),
+        rooms=tuple(Room() for _ in range(scope.rooms)),
+        caches=tuple(Cache(kept=no_events, flight=no_events) for _ in placement.instances),
+        known=tuple(Known() for _ in placement.instances),
+        changes_left=_changes(scope),
         budget=scope.budget,
     )
+
+
+def _in_flight(scope: Scope) -> int:
+    return IN_FLIGHT if scope.prefixes else 0
+
+
+def _changes(scope: Scope) -> int:
+    return scope.cache_changes if scope.prefixes else 0
+
+
+def _restarts(scope: Scope) -> int:
+    """How often an engine may start again."""
+    counts = [scope.faults.get(name, 0) for name in ("engine-restart", "rejoin")]
+    return sum(counts) if scope.prefixes else 0
 
 
 def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
@@ -119,10 +201,17 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "gateway": scope.gateway_retries,
         "client": scope.client_retries,
         "faults": max([1, *scope.faults.values()]),
+        "changes": _changes(scope),
+        "numbers": _changes(scope) + _restarts(scope),
+        "epochs": _restarts(scope),
+        "prefix": scope.prefixes,
+        "event": _in_flight(scope),
         "tray": len(placement.trays),
         "request": scope.requests,
         "attempt": scope.most_dispatches,
         "block": len(_homes(scope, placement)),
+        "generation": scope.faults.get("peer-crash", 0) + 1,
+        "version": scope.faults.get("weight-update", 0) + 1,
     }
 
 
@@ -132,7 +221,19 @@ def _interchangeable(
     """The rack's own symmetry, with the blocks on its workers; and requests, all alike."""
     requests = tuple(((Requests, i),) for i in range(scope.requests))
     classes = [tuple(_bundle(names, homes) for names in group) for group in placement.bundles]
-    return (requests, *classes)
+    return (requests, *classes, *_links(scope, placement))
+
+
+def _links(scope: Scope, placement: Placement) -> tuple[tuple[Bundle, ...], ...]:
+    """Rooms, all alike; and the links to one worker, with those who have no other link."""
+    rooms = tuple(((Rooms, i),) for i in range(scope.rooms))
+    found: dict[int, list[Bundle]] = {}
+    pairs = _pairs(scope, placement)
+    readers = [reader for reader, _ in pairs]
+    for link, (reader, serving) in enumerate(pairs):
+        if readers.count(reader) == 1:
+            found.setdefault(serving, []).append(((Peers, reader), (Links, link)))
+    return (rooms, *(tuple(bundles) for bundles in found.values()))
 
 
 def _bundle(names: Sequence[tuple[str, int]], homes: Sequence[int]) -> Bundle:

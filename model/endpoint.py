@@ -50,8 +50,9 @@ class Endpoint:
 
     listed: discovery has it. mirrored: the router's own copy has it. removal_missed: the watcher
     never saw it leave. inhibited, overloaded, stale: what the router holds against it (an error, a
-    full queue, no load report). busy: it has more than it can take. skewed: its clock is behind.
-    The other truths are what went wrong, once and for all.
+    full queue, no load report). half_open: it is to be sent a request on trial; on_trial: it has
+    that. busy: it has more than it can take. skewed: its clock is behind. The other truths are what
+    went wrong, once and for all.
     """
 
     process: Process = Process.UP
@@ -59,6 +60,8 @@ class Endpoint:
     mirrored: bool = True
     removal_missed: bool = False
     inhibited: bool = False
+    half_open: bool = False
+    on_trial: bool = False
     busy: bool = False
     overloaded: bool = False
     stale: bool = False

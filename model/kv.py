@@ -22,6 +22,7 @@ from rackproof.model.kernel import (
     transition,
 )
 from rackproof.model.logic import some
+from rackproof.model.marks import acquitted
 from rackproof.model.protocol import Dispatch, LoadFailure, Protocol, Release, SenderStops, Transfer
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
@@ -111,7 +112,7 @@ def prefill(world: World, request: int, attempt: int, worker: int, block: int) -
     if _awaits_target(protocol) and load.target == None:
         return None
     world = world.with_block(block, owner=request, content=request)
-    world = world.with_load(request, attempt, hold=Hold.HELD, source=block)
+    world = acquitted(world, worker).with_load(request, attempt, hold=Hold.HELD, source=block)
     if world.protocol.release == Release.ON_FINISH:
         world = world.release_hold(request, attempt)
     if world.protocol.release_prefill_booking:

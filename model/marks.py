@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rackproof.model.endpoint import ANSWERS, Process
-from rackproof.model.kernel import fault, step, timer, transition
+from rackproof.model.kernel import evolve, fault, step, timer, transition
+from rackproof.model.logic import some
+from rackproof.model.request import asked, serves, waits
 from rackproof.model.sorts import Workers
 
 if TYPE_CHECKING:
@@ -16,13 +18,55 @@ if TYPE_CHECKING:
 def restore(world: World, worker: int) -> World | None:
     """{worker} has been inhibited long enough: the router chooses it again."""
     endpoint, protocol = world.endpoints[worker], world.protocol
-    if not endpoint.inhibited or not protocol.restore_inhibited:
+    if not endpoint.inhibited or not protocol.restore_inhibited or protocol.half_open:
         return None
     answers = endpoint.process in ANSWERS
     if protocol.probe_before_restore and not answers:
         return None
     untested = endpoint.restored_untested | (endpoint.listed & (not answers))
     return world.with_endpoint(worker, inhibited=False, restored_untested=untested)
+
+
+@transition(timer, worker=Workers)
+def half_open(world: World, worker: int) -> World | None:
+    """{worker} has been inhibited long enough: it is to be sent one request on trial."""
+    endpoint = world.endpoints[worker]
+    if not world.protocol.half_open or not endpoint.inhibited or endpoint.half_open:
+        return None
+    if endpoint.on_trial and not (world.protocol.trials_expire and _idle(world, worker)):
+        return None
+    return world.with_endpoint(worker, half_open=True, on_trial=False)
+
+
+def _idle(world: World, worker: int) -> bool:
+    """Whether no request waits for a worker."""
+    return not some(
+        (serves(world, request, worker) | asked(world, request, worker)) & waits(world, request)
+        for request in range(len(world.requests))
+    )
+
+
+def acquitted(world: World, worker: int) -> World:
+    """A prefill worker has shown that it works: a trial is passed."""
+    if not world.protocol.half_open or not world.endpoints[worker].on_trial:
+        return world
+    return world.with_endpoint(worker, inhibited=False, on_trial=False)
+
+
+def passed(world: World, request: int) -> World:
+    """The worker that serves a request has shown that it works: a trial is passed."""
+    if not world.protocol.half_open:
+        return world
+    endpoints = []
+    for worker, endpoint in enumerate(world.endpoints):
+        cleared = endpoint.on_trial & serves(world, request, worker)
+        changed = evolve(
+            endpoint,
+            inhibited=endpoint.inhibited & (cleared == False),
+            on_trial=endpoint.on_trial & (cleared == False),
+        )
+        endpoints.append(changed)
+    return evolve(world, endpoints=tuple(endpoints))
 
 
 @transition(fault, worker=Workers)

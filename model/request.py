@@ -66,7 +66,7 @@ def _blamed(world: World, request: int) -> World:
     if world.protocol.blame_only_faults or world.requests[request].phase != Phase.DECODING:
         return world
     serving = [
-        _serves(world, request, worker) & endpoint.answers & (not endpoint.inhibited)
+        serves(world, request, worker) & endpoint.answers & (not endpoint.inhibited)
         for worker, endpoint in enumerate(world.endpoints)
     ]
     endpoints = tuple(
@@ -80,10 +80,25 @@ def _blamed(world: World, request: int) -> World:
     return evolve(world, endpoints=endpoints)
 
 
-def _serves(world: World, request: int, worker: int) -> bool:
+def serves(world: World, request: int, worker: int) -> bool:
     """Whether a worker has the present attempt of a request."""
     current = world.retries[request].current
     return some(
         (current == attempt) & (here.worker == worker)
         for attempt, here in enumerate(world.streams[request].attempts)
+    )
+
+
+def waits(world: World, request: int) -> bool:
+    """Whether a request waits for a worker."""
+    phase = world.requests[request].phase
+    return (phase == Phase.DECODING) | (phase == Phase.PREFILLING)
+
+
+def asked(world: World, request: int, worker: int) -> bool:
+    """Whether a prefill worker has the present attempt of a request."""
+    current = world.retries[request].current
+    return some(
+        (current == attempt) & (load.prefill == worker)
+        for attempt, load in enumerate(world.loads[request].attempts)
     )

@@ -77,7 +77,7 @@ def selectable(world: World, request: int, worker: int, role: Role) -> bool:
     endpoint, protocol = world.endpoints[worker], world.protocol
     return (
         world.believed(worker)
-        & (endpoint.inhibited == False)
+        & ((endpoint.inhibited == False) | endpoint.half_open)
         & (endpoint.overloaded == False)
         & ((endpoint.stale == False) | protocol.route_on_stale_metrics)
         & (lacks(world.retries[request].failed, worker) | (not protocol.exclude_failed_workers))
@@ -170,6 +170,8 @@ def _noted(world: World, request: int, worker: int) -> World:
     retry = world.retries[request]
     if world.sessions and world.roles[worker] != Role.PREFILL:
         world = evolve(world, session=worker)
+    if world.endpoints[worker].half_open:
+        world = world.with_endpoint(worker, half_open=False, on_trial=True)
     return world.with_retry(
         request,
         to_removed=retry.to_removed | (world.endpoints[worker].listed == False),
@@ -404,7 +406,7 @@ def blamed(world: World, worker: int, error: Error) -> World:
     if not protocol.inhibit_on_error or (refused and protocol.blame_only_faults):
         return world
     wrongly = endpoint.blamed_for_client | refused
-    return world.with_endpoint(worker, inhibited=True, blamed_for_client=wrongly)
+    return world.with_endpoint(worker, inhibited=True, on_trial=False, blamed_for_client=wrongly)
 
 
 def lose(world: World, request: int, attempt: int, worker: int, error: Error) -> World:

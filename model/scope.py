@@ -12,6 +12,7 @@ from rackproof.model.faults import Budget
 from rackproof.model.kernel import ModelError
 
 _LIMITS: Final = "limits"
+_PART: Final = "part"
 MOST_FAULTS: Final = 16
 """The largest budget of a fault."""
 
@@ -26,8 +27,13 @@ def limits(attribute: attrs.Attribute[Any]) -> tuple[int, int] | None:
     return attribute.metadata.get(_LIMITS)
 
 
-def _size(default: int | None, least: int, most: int) -> Any:
-    return field(default=default, metadata={_LIMITS: (least, most)})
+def part(attribute: attrs.Attribute[Any]) -> str | None:
+    """The size without which this one has no meaning."""
+    return attribute.metadata.get(_PART)
+
+
+def _size(default: int | None, least: int, most: int, part: str | None = None) -> Any:
+    return field(default=default, metadata={_LIMITS: (least, most), _PART: part})
 
 
 @frozen
@@ -39,10 +45,13 @@ class Scope:
     means that the engine stops by itself). retry_limit: retries of a request after its first
     dispatch. gateway_retries, client_retries: how often a gateway in front, and the client itself,
     begin again after that. blocks_per_worker: requests whose KV fits on a disaggregated worker at a
-    time. handles: how many pieces a transfer is split over. guided, short, withholds: the shape of
-    every request (see ``Request``). sessions: all requests are of one session, which is bound to
-    the worker it was first sent to. faults: how often each fault may happen, by its kebab-case
-    name.
+    time. handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
+    prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
+    mixed_layouts: prefill workers lay KV out in another way than decode workers do. prefixes:
+    blocks of cached prompt, each behind the one before, that the router's index follows.
+    cache_changes: how often caches change, in all. guided, short, withholds: the shape of every
+    request (see ``Request``). sessions: all requests are of one session, which is bound to the
+    worker it was first sent to. faults: how often each fault may happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
@@ -53,6 +62,11 @@ class Scope:
     client_retries: int = _size(0, 0, 4)
     blocks_per_worker: int = _size(1, 1, 16)
     handles: int = _size(1, 1, 8)
+    links: int = _size(0, 0, 16)
+    rooms: int = _size(0, 0, 8)
+    mixed_layouts: bool = False
+    prefixes: int = _size(0, 0, 4)
+    cache_changes: int = _size(3, 1, 8, part="prefixes")
     guided: bool = False
     short: bool = False
     withholds: bool = False
@@ -67,6 +81,8 @@ class Scope:
             raise ModelError(
                 f"max-tokens is at least tokens ({self.tokens}), not {self.max_tokens}"
             )
+        if self.prefixes and self.requests:
+            raise ModelError("prefixes are looked at by themselves: requests is 0 there")
         for fault, count in self.faults.items():
             if fault not in fault_names():
                 raise ModelError(f"there is no fault {fault!r}")

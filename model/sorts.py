@@ -11,4 +11,16 @@ Workers: Final = Identifiers("worker")
 Trays: Final = Identifiers("tray")
 Blocks: Final = Identifiers("block")
 """A block group: room for the KV of one request, on one worker."""
+Peers: Final = Identifiers("peer")
+"""The workers again, as those they are linked with see them; none where there is no link."""
+Links: Final = Identifiers("link")
+Rooms: Final = Identifiers("room")
+Generations: Final = Identifiers("generation", ordered=True)
+"""The incarnations of a worker: a replacement under the same name is the next one."""
+Versions: Final = Identifiers("version", ordered=True)
+"""Versions of the weights."""
+Prefixes: Final = Identifiers("prefix", ordered=True)
+"""Blocks of cached prompt; each continues the one before it."""
+Places: Final = Identifiers("event", ordered=True)
+"""Room for events on their way."""
 Attempts: Final = Identifiers("attempt", ordered=True)

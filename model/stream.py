@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rackproof.model.endpoint import ANSWERS
 from rackproof.model.kernel import bounded, each, fault, frozen, identifier, step, transition
+from rackproof.model.marks import passed
 from rackproof.model.protocol import ZeroBudget
 from rackproof.model.request import Phase
 from rackproof.model.sorts import Attempts, Requests, Workers
@@ -201,6 +202,7 @@ def receive_finish(world: World, request: int, attempt: int) -> World | None:
         lost=stream.lost | (stream.delivered < world.tokens),
         inflated=stream.inflated | ((here.start > 0) & (not world.protocol.usage_from_request)),
     )
+    world = passed(world, request)
     return world.end(request, Phase.DONE) if world.protocol.finish_latch else world
 
 

@@ -1,18 +1,22 @@
-"""The world: five machines over one set of requests and workers, and a protocol."""
+"""The world: machines over one set of requests and workers, and a protocol."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from rackproof.model.cache import Cache
 from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
-from rackproof.model.kernel import each, evolve, fixed, frozen, identifier, put
+from rackproof.model.index import Known, Lane, Router
+from rackproof.model.kernel import bounded, each, evolve, fixed, frozen, identifier, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
+from rackproof.model.peers import Link, Peer
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
-from rackproof.model.sorts import Blocks, Requests, Workers
+from rackproof.model.rooms import Room
+from rackproof.model.sorts import Blocks, Links, Peers, Requests, Rooms, Workers
 from rackproof.model.stream import Stage, Stream
 
 
@@ -25,9 +29,12 @@ class World:
     front; most_dispatches: all of that together; handles: how many a transfer is split over;
     sessions: whether all requests are of one session, which is bound to a worker; given: the faults
     at the start. roles and trays: of each worker; homes: the worker that each block is on.
+    readers and owners: of each link, who reads over it and whose memory; layouts_differ: the two do
+    not lay KV out alike.
 
     discovery_up: discovery itself answers. draining: the frontend was told to stop. session: the
-    worker that the session is bound to.
+    worker that the session is bound to. domain_down: the NVLink domain has a fault. prefixes: how
+    many there are to cache; changes_left: how often caches may still change.
     """
 
     protocol: Protocol = fixed()
@@ -43,6 +50,10 @@ class World:
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
+    readers: tuple[int, ...] = fixed(())
+    owners: tuple[int, ...] = fixed(())
+    layouts_differ: bool = fixed(default=False)
+    prefixes: int = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
@@ -52,6 +63,14 @@ class World:
     discovery_up: bool = True
     draining: bool = False
     session: int | None = identifier(Workers)
+    peers: tuple[Peer, ...] = each(Peers)
+    links: tuple[Link, ...] = each(Links)
+    rooms: tuple[Room, ...] = each(Rooms)
+    domain_down: bool = False
+    caches: tuple[Cache, ...] = each(Workers)
+    known: tuple[Known, ...] = each(Workers)
+    router: Router = Router()
+    changes_left: int = bounded(0, "changes")
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:
@@ -101,6 +120,24 @@ class World:
         changed = evolve(self.blocks[block], **changes)
         return evolve(self, blocks=put(self.blocks, block, changed))
 
+    def with_cache(self, worker: int, **changes: Any) -> World:
+        """The world with a worker's cache changed."""
+        changed = evolve(self.caches[worker], **changes)
+        return evolve(self, caches=put(self.caches, worker, changed))
+
+    def with_known(self, worker: int, **changes: Any) -> World:
+        """The world with what the router's index has of a worker changed."""
+        changed = evolve(self.known[worker], **changes)
+        return evolve(self, known=put(self.known, worker, changed))
+
+    def attached(self, worker: int) -> bool:
+        """Whether the router has a worker on its list."""
+        return self.known[worker].lane != Lane.GONE
+
+    def change(self) -> World:
+        """The world with one change of a cache fewer to come."""
+        return evolve(self, changes_left=self.changes_left - 1)
+
     def end(self, request: int, phase: Phase) -> World:
         """The world in which a request is over."""
         return self.with_request(request, phase=phase)
@@ -123,6 +160,17 @@ class World:
             (endpoint.process == Process.HUNG) & (here.worker == worker)
             for worker, endpoint in enumerate(self.endpoints)
         )
+
+    def can_serve(self) -> bool:
+        """Whether there are workers alive that could serve a request: one that does everything, or
+        one to decode, with one for the prefill unless it can do that too.
+        """
+        up = {role: self._is_up(role) for role in Role}
+        prefill = up[Role.PREFILL] | self.protocol.local_prefill
+        return up[Role.AGGREGATED] | (up[Role.DECODE] & prefill)
+
+    def _is_up(self, role: Role) -> bool:
+        return some(self.endpoints[worker].process == Process.UP for worker in self._serving(role))
 
     def believed(self, worker: int) -> bool:
         """Whether the router takes a worker to be there."""

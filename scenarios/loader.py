@@ -17,7 +17,7 @@ from rackproof.scenarios.settings import SETTING_KEYS, known_properties, read_se
 from rackproof.scenarios.steps import read_facts, read_step
 
 TEXTS: Final = ("name", "source", "why", "notes")
-KEYS: Final = ("rackproof", *TEXTS, *SETTING_KEYS, "expect", "fix", "steps", "then")
+KEYS: Final = ("rackproof", *TEXTS, *SETTING_KEYS, "expect", "fix", "steps", "loop", "then")
 OUTCOMES: Final = ("holds", "proved", "violated")
 MOST_STEPS: Final = 10_000
 
@@ -90,11 +90,12 @@ class _Loading:
         expect = self._expectations(self.found.get("expect"), setting)
         fix = self._fix(setting, expect)
         steps, then = self._run(setting)
+        loop = self._loop()
         name = texts.pop("name", None)
         if setting is None or name is None:
             return None
         case = Case(setting, expect)
-        return Scenario(self.path, name, case, fix, steps=steps, then=then, **texts)
+        return Scenario(self.path, name, case, fix, steps=steps, loop=loop, then=then, **texts)
 
     def _expectations(self, place: Place | None, setting: Setting | None) -> dict[str, Expectation]:
         if place is None:
@@ -147,6 +148,16 @@ class _Loading:
         fields = Fields(setting.system)
         read = [read_step(item, fields) for item in items]
         return tuple(step for step in read if step), read_facts(then, fields)
+
+    def _loop(self) -> int | None:
+        """The number of the step with which a loop begins."""
+        place, steps = self.found.get("loop"), self.found.get("steps")
+        if place is None:
+            return None
+        if steps is None or not steps.length:
+            place.fail("says from where on a run goes on for ever, but there are no steps")
+            return None
+        return place.whole(1, steps.length)
 
 
 def _expectation(place: Place) -> Expectation | None:

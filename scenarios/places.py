@@ -65,6 +65,11 @@ class Place:
         return isinstance(self.node, Items)
 
     @property
+    def length(self) -> int:
+        """How many elements a list has; none, if this is not one."""
+        return len(self.node.items) if isinstance(self.node, Items) else 0
+
+    @property
     def value(self) -> bool | int | float | str | None:
         """The scalar, whatever it is; None for a list or a map too."""
         return self.node.value if isinstance(self.node, Scalar) else None

@@ -84,7 +84,10 @@ class Case:
 
 @frozen
 class Scenario:
-    """One file: a world as it was reported, perhaps a fix, perhaps a run that is written down."""
+    """One file: a world as it was reported, perhaps a fix, perhaps a run that is written down.
+
+    loop: the number of the step, from one on, with which what is repeated for ever begins.
+    """
 
     path: Path
     name: str
@@ -94,4 +97,5 @@ class Scenario:
     why: str | None = None
     notes: str | None = None
     steps: tuple[Step, ...] | None = None
+    loop: int | None = None
     then: tuple[Fact, ...] = ()

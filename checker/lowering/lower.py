@@ -47,7 +47,16 @@ from rackproof.checker.lowering.symbolic import (
     node_for,
     scalar,
 )
-from rackproof.model.kernel import Firing, ModelError, OutOfDomain, Property, Scope, System
+from rackproof.model.kernel import (
+    Fairness,
+    Firing,
+    Kind,
+    ModelError,
+    OutOfDomain,
+    Property,
+    Scope,
+    System,
+)
 from rackproof.model.kernel.schema import (
     FixedShape,
     RecordShape,
@@ -360,7 +369,7 @@ class _Slicing:
         self.lowering, self.arena = lowering, lowering.arena
         self.actions, self.predicates = actions, predicates
         self.varying = {s for s, mask in enumerate(lowering.masks) if mask & (mask - 1)}
-        self.rests = any(p.scope is Scope.AT_REST for p, _, _ in predicates)
+        self.scopes = {p.scope for p, _, _ in predicates}
 
     def relation(self) -> Relation:
         """Assemble the relation over the slots that are needed."""
@@ -419,10 +428,8 @@ class _Slicing:
         for tree in trees:
             needed |= self._tested(tree)
         leaves = [leaf for tree in trees for leaf in _leaves(tree) if isinstance(leaf, Update)]
-        if self.rests:
-            # What a step changes keeps a state from being at rest, whether it is read or not.
-            for firing, item in self.actions:
-                needed |= _written(item.tree) if firing.is_progress else set()
+        for firing, item in self.actions:
+            needed |= _written(item.tree) if self._is_felt(firing) else set()
         while True:
             more = set[int]()
             for leaf in leaves:
@@ -432,6 +439,17 @@ class _Slicing:
             if more <= needed:
                 return needed
             needed |= more
+
+    def _is_felt(self, firing: Firing) -> bool:
+        """Whether it matters that a transition changes something, be it read or not.
+
+        A step keeps a state from being at rest. A loop must close in everything that its
+        transitions change, and owes them what their fairness promises.
+        """
+        is_fault = firing.transition.kind is Kind.FAULT
+        loops = not is_fault or firing.transition.fairness is not Fairness.NONE
+        rests = Scope.AT_REST in self.scopes and firing.is_progress
+        return rests or (Scope.EVENTUALLY in self.scopes and loops)
 
     def _sliced(self, tree: Tree, needed: set[int], done: dict[int, Tree]) -> Tree:
         """The tree without writes to dropped slots, and constants for constant slots."""

@@ -38,6 +38,9 @@ def loop_functions(layout: Layout) -> list[str]:
         loops.rehash(),
         loops.trace("calm"),
         loops.trace("faults"),
+        loops.find(),
+        loops.mark(),
+        loops.trim(),
     ]
 
 
@@ -149,16 +152,18 @@ class _Loops:
                 written = code.block()
                 code.branch(code.is_("eq", index, indices, "i32"), again, written)
                 code.begin(written)
-                number = code.op("sub", code.widen(index, "i32"), 1)
-                other = code.words(self.state(code, shared, number), self.words)
-                pairs = zip(words, other, strict=True)
-                same = code.all_of([code.is_("eq", a, b) for a, b in pairs])
                 differ = code.block()
-                code.branch(same, done, differ)
+                code.branch(self._same(code, shared, words, index), done, differ)
                 code.begin(differ)
             code.store(code.op("and", code.op("add", slot, 1), slots), at)
         code.give()
         return code.text()
+
+    def _same(self, code: Code, shared: Value, words: list[Value], index: Value) -> Value:
+        """Whether a state is the one that an entry of the table stands for."""
+        number = code.op("sub", code.widen(index, "i32"), 1)
+        other = code.words(self.state(code, shared, number), self.words)
+        return code.all_of([code.is_("eq", a, b) for a, b in zip(words, other, strict=True)])
 
     def _tag(self, code: Code, hashed: Value, indices: Value) -> Value:
         """The bits of a hash that an entry of the table has room for."""
@@ -240,16 +245,19 @@ class _Loops:
     def _settle(self, code: Code, shared: Value, own: Value, start: Value, end: Value) -> None:
         """Make successors canonical, hash them, and ask for their places in the table."""
         fired = _pointer(code, own, Own.FIRED)
-        table = _pointer(code, shared, Shared.TABLE)
         with self._each(code, start, end) as entry:
             action = code.load(code.at(entry, self.words))
             code.store(1, code.at(fired, action, "i8"), "i8")
-            if self.symmetric:
-                code.call("canonical", "void", f"ptr {entry}")
-            hashed = self.hash(code, code.words(entry, self.words))
-            code.store(hashed, code.at(entry, self.words + 1))
-            place = self.place(code, shared, hashed)
-            self.prefetch(code, code.at(table, place, "i32"), write=1)
+            self._locate(code, shared, entry)
+
+    def _locate(self, code: Code, shared: Value, entry: Value) -> None:
+        """Make a successor canonical, hash it, and ask for its place in the table."""
+        table = _pointer(code, shared, Shared.TABLE)
+        if self.symmetric:
+            code.call("canonical", "void", f"ptr {entry}")
+        hashed = self.hash(code, code.words(entry, self.words))
+        code.store(hashed, code.at(entry, self.words + 1))
+        self.prefetch(code, code.at(table, self.place(code, shared, hashed), "i32"), write=1)
 
     def _look_up(self, code: Code, shared: Value, own: Value, start: Value, end: Value) -> None:
         """Ask for the states that the table points to, then insert."""
@@ -273,8 +281,7 @@ class _Loops:
             with self.taking(code, shared, own, done) as number:
                 state = self.state(code, shared, number)
                 code.call("check", "void", f"ptr {own}", f"ptr {state}")
-            with code.when(code.is_("ne", _atomic(code, shared, Shared.STOP), 0)):
-                code.give(Status.STOPPED.value)
+            self.halt(code, shared, full=False)
         code.give(Status.DONE.value)
         return code.text()
 
@@ -349,6 +356,90 @@ class _Loops:
                     code.put(words, witness)
         code.give(Status.DONE.value)
         return code.text()
+
+    # Which states can go on for ever without a property becoming true.
+
+    def find(self) -> str:
+        """The number of a stored state, counted from one; zero where it is not stored."""
+        code = Code("find", ["ptr", "ptr"], "i64", "nounwind")
+        shared, entry = code.arguments
+        words = code.words(entry, self.words)
+        hashed = code.load(code.at(entry, self.words + 1))
+        table = _pointer(code, shared, Shared.TABLE)
+        indices = code.narrow(_field(code, shared, Shared.INDICES))
+        tag = self._tag(code, hashed, indices)
+        at = code.variable(self.place(code, shared, hashed))
+        with code.forever():
+            slot = code.load(at)
+            found = code.load(code.at(table, slot, "i32"), "i32")
+            with code.when(code.is_("eq", found, 0, "i32")):
+                code.give(0)
+            with code.when(self._alike(code, found, tag, indices)):
+                index = code.op("and", found, indices, "i32")
+                with code.when(self._same(code, shared, words, index)):
+                    code.give(code.widen(index, "i32"))
+            following = code.op("add", slot, 1)
+            code.store(code.op("and", following, _field(code, shared, Shared.SLOTS)), at)
+        code.act("unreachable")
+        return code.text()
+
+    def mark(self) -> str:
+        """Let those states live in which an open property is false for some identifiers."""
+        code = Code("mark", ["ptr", "ptr"], "i64", "nounwind")
+        shared, own = code.arguments
+        waiting = code.at(own, Own.WAITING)
+        with code.forever() as (_, done):
+            with self.taking(code, shared, own, done) as number:
+                code.store(0, waiting)
+                state = self.state(code, shared, number)
+                code.call("wait", "void", f"ptr {own}", f"ptr {state}")
+                self._let_live(code, shared, code.op("add", number, 1), code.load(waiting))
+            self.halt(code, shared, full=False)
+        code.give(Status.DONE.value)
+        return code.text()
+
+    def trim(self) -> str:
+        """Kill those states all of whose calm successors are dead, the last stored first.
+
+        Whether a thread sees what another has just killed does not matter: the passes are repeated
+        until one kills nothing.
+        """
+        code = Code("trim", ["ptr", "ptr"], "i64", "nounwind")
+        shared, own = code.arguments
+        with code.forever() as (_, done):
+            with self.taking(code, shared, own, done) as turn:
+                number = code.op("sub", _field(code, shared, Shared.LAST), turn)
+                index = code.op("add", number, 1)
+                with code.when(code.is_("ne", self._lives(code, shared, index), 0)):
+                    state = self.state(code, shared, number)
+                    some = self._some_successor_lives(code, shared, own, state)
+                    with code.when(code.is_("eq", some, 0)):
+                        self._let_live(code, shared, index, "0")
+                        code.increase(code.at(own, Own.KILLED))
+            self.halt(code, shared, full=False)
+        code.give(Status.DONE.value)
+        return code.text()
+
+    def _some_successor_lives(self, code: Code, shared: Value, own: Value, state: Value) -> Value:
+        buffer = _pointer(code, own, Own.BUFFER)
+        end = code.call("calm", "ptr", f"ptr {own}", f"ptr {state}", f"ptr {buffer}")
+        with self._each(code, buffer, end) as entry:
+            self._locate(code, shared, entry)
+        found = code.variable(0)
+        with self._each(code, buffer, end) as entry, code.when(code.is_("eq", code.load(found), 0)):
+            index = code.call("find", "i64", f"ptr {shared}", f"ptr {entry}")
+            code.store(self._lives(code, shared, index), found)
+        return code.load(found)
+
+    def _lives(self, code: Code, shared: Value, index: Value) -> Value:
+        """Whether a state, by its number from one on, is alive."""
+        flag = code.at(_pointer(code, shared, Shared.ALIVE), index, "i8")
+        return code.widen(code.emit(f"load atomic i8, ptr {flag} monotonic, align 1"), "i8")
+
+    def _let_live(self, code: Code, shared: Value, index: Value, value: Value) -> None:
+        flag = code.at(_pointer(code, shared, Shared.ALIVE), index, "i8")
+        byte = code.narrow(value, "i8")
+        code.act(f"store atomic i8 {byte}, ptr {flag} monotonic, align 1")
 
 
 def _field(code: Code, block: Value, number: int) -> Value:

@@ -24,6 +24,8 @@ class Shared(IntEnum):
     LIMIT = 5
     STOP = 6
     END = 7
+    ALIVE = 8
+    LAST = 9
     COUNT = 16
     NEXT = 24
 
@@ -44,6 +46,8 @@ class Own(IntEnum):
     FOUND = 10
     TARGET = 11
     WITNESS = 12
+    WAITING = 13
+    KILLED = 14
 
 
 class Status(IntEnum):
@@ -110,6 +114,10 @@ class Region:
     def words(self, start: int, count: int) -> tuple[int, ...]:
         """Some words of it."""
         return tuple((ctypes.c_uint64 * count).from_address(self.address + 8 * start))
+
+    def copied(self) -> bytes:
+        """All its bytes."""
+        return ctypes.string_at(self.address, self.size)
 
     def fill(self, values: Iterable[int]) -> None:
         """Set its first words."""

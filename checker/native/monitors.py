@@ -14,7 +14,7 @@ from rackproof.checker.lowering.relation import (
     Test,
     Tree,
 )
-from rackproof.model.kernel import Property
+from rackproof.model.kernel import Property, Scope
 
 
 @frozen
@@ -56,10 +56,25 @@ class Monitors:
         """The number of a leaf that raises."""
         return self._raised[id(owner), id(leaf)]
 
+    def everywhere(self) -> list[int]:
+        """The properties that are asked in every state, or may raise in any."""
+        return [
+            number
+            for number, predicates in self.instances()
+            if predicates[0].property.scope in (Scope.ALWAYS, Scope.SOMETIMES)
+            or any(map(may_raise, predicates))
+        ]
+
     def instances(self) -> Iterator[tuple[int, list[Predicate]]]:
         """The number of each property with its instances."""
         for number, prop in enumerate(self.properties):
             yield number, self._instances[id(prop)]
+
+
+def may_raise(predicate: Predicate) -> bool:
+    """Whether some state might make the plain function raise, of those in which it is asked."""
+    asked = predicate.property.scope is not Scope.AT_REST
+    return asked and any(isinstance(leaf, Raises) for leaf in leaves(predicate.tree))
 
 
 def leaves(tree: Tree) -> Iterator[Tree]:

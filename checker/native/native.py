@@ -19,7 +19,7 @@ Loop = Callable[[int, int], int]
 
 LOOPS: Final = (
     *("expand_calm", "expand_faults", "trace_calm", "trace_faults"),
-    *("judge", "rehash"),
+    *("judge", "rehash", "mark", "trim"),
 )
 _LOOP = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _MOVES = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -62,15 +62,23 @@ class Native:
 
     def canonical(self, ordinals: Sequence[int]) -> Words:
         """The words of the canonical form of a state given by its slots' ordinals."""
+        return self.least(self.layout.pack(ordinals))
+
+    def least(self, words: Words) -> Words:
+        """The words of the canonical form of a state given by its own words."""
         block = Block(self.layout.words)
-        block.fill(self.layout.pack(ordinals))
+        block.fill(words)
         self._canonical(block.address)
         return block.slice(0, self.layout.words)
 
     def successors(self, ordinals: Sequence[int]) -> list[tuple[int, Words]]:
         """The number of each action that changes a state, with what it leads to (not canonical)."""
+        return self.moves(self.layout.pack(ordinals))
+
+    def moves(self, words: Words) -> list[tuple[int, Words]]:
+        """The same for a state given by its words."""
         thread, state = self._scratch, Block(self.layout.words)
-        state.fill(self.layout.pack(ordinals))
+        state.fill(words)
         end = thread.buffer.address
         for moves in self._moves:
             end = moves(thread.own.address, state.address, end)

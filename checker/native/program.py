@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from rackproof.checker.native.canonical import canonical_functions
 from rackproof.checker.native.layout import Layout
 from rackproof.checker.native.loops import DECLARATIONS, loop_functions
 from rackproof.checker.native.memory import Own, stride
-from rackproof.checker.native.monitors import Monitors
+from rackproof.checker.native.monitors import Monitors, may_raise
 from rackproof.checker.native.trees import Item, Writer
 from rackproof.checker.native.values import Values
 from rackproof.model.kernel import Kind, Scope
@@ -62,15 +62,19 @@ def _parts(layout: Layout, monitors: Monitors) -> Iterator[str]:
     yield from _commits(layout)
     yield from _Moves(layout, monitors, "calm").functions(calm)
     yield from _Moves(layout, monitors, "faults").functions(faults)
-    yield _Judgement(layout, monitors, "check").function(Scope.ALWAYS, Scope.SOMETIMES)
-    yield _Judgement(layout, monitors, "rest").function(Scope.AT_REST)
+    checked = {Scope.ALWAYS: _hit, Scope.SOMETIMES: _hit, Scope.EVENTUALLY: None}
+    yield _Judgement(layout, monitors, "check", checked).function()
+    rest = {Scope.AT_REST: _hit, Scope.EVENTUALLY: _hit}
+    yield _Judgement(layout, monitors, "rest", rest).function()
+    yield _Judgement(layout, monitors, "wait", {Scope.EVENTUALLY: _wait}).function()
     yield from canonical_functions(layout)
     yield from loop_functions(layout)
 
 
 def _internal(text: str) -> str:
     """Keep a function to the program, unless Python calls it."""
-    exported = ("expand_", "judge", "rehash", "trace_", "canonical", "calm(", "faults(")
+    loops = ("expand_", "trace_", "judge", "rehash", "mark", "trim")
+    exported = (*loops, "canonical", "calm(", "faults(")
     name = text.split("@", 1)[1] if text.startswith("define") else ""
     return text if name.startswith(exported) else text.replace("define ", "define internal ", 1)
 
@@ -167,47 +171,65 @@ def _commits(layout: Layout) -> Iterator[str]:
         yield code.text()
 
 
+Note = Callable[[Code, Value, int, Value], None]
+"""Writes what happens where a property has the value that it is watched for."""
+
+
 @frozen
 class _Judgement:
-    """The predicates of some scopes on a state: ``(own, state)``."""
+    """The predicates of some scopes on a state: ``(own, state)``.
+
+    notes: what to do by scope; None: only note where the plain function would raise.
+    """
 
     layout: Layout
     monitors: Monitors
     name: str
+    notes: Mapping[Scope, Note | None]
 
-    def function(self, *scopes: Scope) -> str:
+    def function(self) -> str:
         """Ask the properties that are still open."""
         code = Code(self.name, ["ptr", "ptr"], "void", "nounwind")
         own, state = code.arguments
         values = Values(self.layout, code, code.words(state, self.layout.words))
         opened = code.load(code.at(own, Own.OPEN), "ptr")
-        for number, predicates in self.monitors.instances():
-            if predicates[0].property.scope in scopes:
-                is_open = code.load(code.at(opened, number, "i8"), "i8")
-                with code.when(code.is_("ne", is_open, 0, "i8")), values.scope():
-                    self._property(code, values, number, predicates)
+        for number, predicates in self._asked():
+            is_open = code.load(code.at(opened, number, "i8"), "i8")
+            with code.when(code.is_("ne", is_open, 0, "i8")), values.scope():
+                self._property(code, values, number, predicates)
         code.give()
         return code.text()
+
+    def _asked(self) -> Iterator[tuple[int, list[Predicate]]]:
+        for number, predicates in self.monitors.instances():
+            scope = predicates[0].property.scope
+            if scope in self.notes:
+                matters = self.notes[scope] is not None
+                asked = predicates if matters else list(filter(may_raise, predicates))
+                yield from [(number, asked)] if asked else []
 
     def _property(
         self, code: Code, values: Values, number: int, predicates: Sequence[Predicate]
     ) -> None:
         own, state = code.arguments
-        wanted = predicates[0].property.scope is Scope.SOMETIMES
+        scope = predicates[0].property.scope
+        wanted, note = scope is Scope.SOMETIMES, self.notes[scope]
         arena = self.layout.relation.arena
 
         def silent(leaf: Tree) -> bool:
-            return isinstance(leaf, Verdict) and arena.value(leaf.value) == int(not wanted)
+            if not isinstance(leaf, Verdict):
+                return False
+            return note is None or arena.value(leaf.value) == int(not wanted)
 
         def leaf_of(predicate: Predicate) -> Callable[[Tree], None]:
             def write(leaf: Tree) -> None:
                 if isinstance(leaf, Raises):
                     _hit(code, own, self.monitors.raised(predicate, leaf), state)
-                elif isinstance(leaf, Verdict):
+                elif isinstance(leaf, Verdict) and note is not None:
                     truth = values.truth(leaf.value)
                     noteworthy = truth if wanted else code.op("xor", truth, "true", "i1")
                     with code.when(noteworthy):
-                        _hit(code, own, number, state)
+                        note(code, own, number, state)
 
             return write
 
@@ -216,6 +238,10 @@ class _Judgement:
 
 def _hit(code: Code, own: Value, monitor: int, state: Value) -> None:
     code.call("hit", "void", f"ptr {own}", f"i64 {monitor}", f"ptr {state}")
+
+
+def _wait(code: Code, own: Value, _monitor: int, _state: Value) -> None:
+    code.store(1, code.at(own, Own.WAITING))
 
 
 def _nothing(leaf: Tree) -> None:

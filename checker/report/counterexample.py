@@ -16,6 +16,7 @@ from rackproof.scenarios.quantities import in_words
 
 INDENT: Final = "   "
 WIDTH: Final = 100
+FOR_EVER: Final = "-- from here on, for ever:"
 
 
 def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
@@ -44,12 +45,16 @@ def run_in_words(trace: Trace, pauses: Sequence[float | None] = ()) -> list[str]
     lines, faults = [], 0
     waits = itertools.chain(pauses, itertools.repeat(None))
     for number, (step, pause) in enumerate(zip(trace.steps, waits, strict=False), 1):
+        if number == trace.lead + 1:
+            lines.append(f"  {FOR_EVER}")
         faults += step.is_fault
         nth = f" (fault {faults} of {trace.faults})" if step.is_fault else ""
         later = f"({in_words(pause)} later) " if pause is not None else ""
         lines.append(f"  {number:>{width}}. {later}{step.words}{nth}")
         indent = " " * (width + 2) + INDENT
         lines += _wrapped(list(changes_in_words(step, fields)), indent)
+    if trace.loop is not None:
+        lines.append(f"  -- and back to the state before step {trace.lead + 1}")
     return lines or ["  (no step: the initial state itself)"]
 
 
@@ -75,20 +80,32 @@ def _wrapped(parts: list[str], indent: str) -> list[str]:
 
 
 def _state(trace: Trace, result: Result) -> list[str]:
-    """The fields that the property speaks of, as they are at the end."""
-    last = trace.system.schema.flatten(trace.final)
-    fields = Fields(trace.system)
-    told = [field for field in fields.all if result.reads & set(field.slots)]
-    return [f"{fields.short[field.label]}: {field.words(field.value(last))}" for field in told]
+    """The fields that the property speaks of, as they are at the end or in turn in a loop."""
+    flatten, fields = trace.system.schema.flatten, Fields(trace.system)
+    states = [flatten(trace.final), *(flatten(step.after) for step in trace.repeated)]
+    told = []
+    for field in fields.all:
+        if result.reads & set(field.slots):
+            values = list(dict.fromkeys(field.words(field.value(state)) for state in states))
+            words = ", ".join(f"now {value}" for value in values) if values[1:] else values[0]
+            told.append(f"{fields.short[field.label]}: {words}")
+    return told
+
+
+def _where(trace: Trace, result: Result) -> str:
+    """Where the property fails."""
+    if trace.loop is not None:
+        return f"In every state from step {trace.lead + 1} on"
+    where = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
+    rests = result.prop.scope in (Scope.AT_REST, Scope.EVENTUALLY)
+    return f"{where} nothing more can happen, and" if rests else where
 
 
 def _verdict(trace: Trace, result: Result) -> list[str]:
     """Which identifiers it fails for, and whether fewer faults would do."""
     culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(result.prop)]
     named = " and for ".join(culprits) if any(culprits) else ""
-    where = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
-    rest = " nothing more can happen, and" if result.prop.scope is Scope.AT_REST else ""
-    lines = [f"  {where}{rest} it does not hold{f' for {named}' if named else ''}:"]
+    lines = [f"  {_where(trace, result)} it does not hold{f' for {named}' if named else ''}:"]
     lines += _wrapped(_state(trace, result), f"  {INDENT}")
     if result.fewest_faults and trace.faults:
         one = trace.faults == 1

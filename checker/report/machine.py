@@ -34,7 +34,8 @@ def as_data(report: Report) -> dict[str, Any]:
         else:
             data.update(told)
     if report.replayed is not None:
-        data["replay"] = {"steps": trace_as_data(report.replayed.trace)}
+        trace = report.replayed.trace
+        data["replay"] = {"steps": trace_as_data(trace), **_loop(trace)}
     if report.complaints:
         data["complaints"] = report.complaints
     return data
@@ -50,6 +51,7 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
             _without_none({**data, "after": step.after})
             for data, step in zip(trace_as_data(run.trace), run.steps, strict=False)
         ],
+        **_loop(run.trace),
         "then": {fact.key: seen(run.trace, fact) for fact in run.facts},
         "complaints": list(run.complaints),
     }
@@ -103,8 +105,14 @@ def _result(run: Run, result: Result) -> dict[str, Any]:
             "fewest_faults": result.fewest_faults,
             "for": result.trace.culprits(result.prop),
             "steps": trace_as_data(result.trace),
+            **_loop(result.trace),
         }
     return data
+
+
+def _loop(trace: Trace) -> dict[str, int]:
+    """The number of the step, from one on, with which the loop begins, where there is one."""
+    return {} if trace.loop is None else {"loop": trace.loop + 1}
 
 
 def trace_as_data(trace: Trace) -> list[dict[str, Any]]:

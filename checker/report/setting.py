@@ -20,6 +20,10 @@ _COUNTED: Final = {
     "tokens": ("token", ""),
     "blocks-per-worker": ("block", " per worker"),
     "handles": ("handle", ""),
+    "links": ("link", ""),
+    "rooms": ("room", ""),
+    "prefixes": ("prefix block", ""),
+    "cache-changes": ("change", " of a cache"),
 }
 
 
@@ -119,11 +123,26 @@ def _rack(setting: Setting) -> dict[str, Any]:
     return {**where, **bundled.rack, **{role: counts[role] for role in ROLES}}
 
 
+def _left_out(scope: Mapping[str, object]) -> Iterator[str]:
+    """What a scope does not ask for: parts of the world of which there are none, and their sizes.
+
+    Without a gateway and a client that ask again there is nothing to say of them either.
+    """
+    from rackproof.model.scope import Scope, part  # noqa: PLC0415
+
+    for attribute in attrs.fields(Scope):
+        name, whole = kebab(attribute.name), part(attribute)
+        if (whole and not scope[whole]) or (attribute.default == 0 and not scope[name]):
+            yield name
+
+
 def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
+    unsaid = set(_left_out(scope))
     for name, value in scope.items():
+        if name in unsaid:
+            continue
         if isinstance(value, bool):
-            if value:
-                yield name
+            yield name
         elif name in _COUNTED and isinstance(value, int):
             noun, rest = _COUNTED[name]
             yield counted(value, noun) + rest

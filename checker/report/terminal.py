@@ -99,9 +99,12 @@ class Terminal:
                 if result.verdict is Verdict.VACUOUS and (result.judged or every):
                     told = f"{result.prop.name} is vacuous: {result.reason}"
                     self.out.print(f"{where}{told}", soft_wrap=True)
-            names = [r.prop.name for r in run.results if r.verdict is Verdict.INCONCLUSIVE]
-            if names and every:
-                told = f"not judged: {run.findings.reason}: {', '.join(names)}"
+            names: dict[str | None, list[str]] = {}
+            for result in run.results:
+                if result.verdict is Verdict.INCONCLUSIVE:
+                    names.setdefault(result.reason, []).append(result.prop.name)
+            for reason, those in names.items() if every else ():
+                told = f"not judged: {reason}: {', '.join(those)}"
                 self.out.print(f"{where}{told}", soft_wrap=True)
 
     def _coverage(self, report: Report, several: bool) -> None:

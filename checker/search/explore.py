@@ -19,6 +19,7 @@ from rackproof.checker.lowering.relation import Action, Relation
 from rackproof.checker.native import Native
 from rackproof.checker.native.memory import Own
 from rackproof.checker.native.native import Words
+from rackproof.checker.search.cycles import Cycles
 from rackproof.checker.search.paths import Cell, holds, path_to
 from rackproof.checker.search.results import (
     Exploration,
@@ -93,6 +94,8 @@ class _Search:
         self.cells: list[list[Cell]] = []
         self.current = Cell(0, 0, 0, 1)
         self.sightings: dict[int, _Sighting] = {}
+        self.loops: dict[int, Found] = {}
+        self.everywhere = self.monitors.everywhere()
 
     def _numbers(self, names: Collection[str]) -> set[int]:
         unknown = set(names) - {p.name for p in self.monitors.properties}
@@ -104,7 +107,8 @@ class _Search:
         """Search, and gather what was seen."""
         with self.team:
             reason = self._explored()
-            return self._result(reason, self.team.seconds)
+            endless = self._look_for_loops(is_whole=reason is None)
+            return self._result(reason, endless, self.team.seconds)
 
     def _explored(self) -> str | None:
         """Search; say why it ended early, or None where everything was seen."""
@@ -118,6 +122,32 @@ class _Search:
             self._judge_the_rest()
             return str(limit)
         return None
+
+    def _look_for_loops(self, is_whole: bool) -> str | None:
+        """Look for runs that go on for ever; say why that ended early, or None.
+
+        A loop has the faults of the states on it. So where a run that comes to rest violates a
+        property, only loops among the states with fewer faults matter, which are all known even
+        where the search ended there.
+        """
+        bounds: dict[int, list[int]] = {}
+        for number, prop in enumerate(self.monitors.properties):
+            if prop.scope is Scope.EVENTUALLY and (is_whole or number in self.sightings):
+                bounds.setdefault(self._loops_end(number), []).append(number)
+        try:
+            for bound, numbers in sorted(bounds.items()):
+                for number, found in Cycles(self.team, self.cells, bound).loops(numbers):
+                    self.loops[number] = found
+        except LimitReached as limit:
+            return str(limit)
+        return None
+
+    def _loops_end(self, number: int) -> int:
+        """How many of the stored states may lie on a loop that is better than what was found."""
+        if number not in self.sightings:
+            return self.store.count
+        rows = self.cells[: self.sightings[number].cell.faults]
+        return sum(len(cell) for row in rows for cell in row)
 
     def _begin(self) -> None:
         """Store the initial state."""
@@ -148,10 +178,7 @@ class _Search:
         return cell
 
     def _is_anything_open(self) -> bool:
-        return any(
-            number not in self.sightings and prop.scope is not Scope.AT_REST
-            for number, prop in enumerate(self.monitors.properties)
-        )
+        return any(number not in self.sightings for number in self.everywhere)
 
     def _expand(self, name: str, source: Cell) -> None:
         try:
@@ -197,7 +224,7 @@ class _Search:
                 )
             )
 
-    def _result(self, reason: str | None, searching: float) -> Exploration:
+    def _result(self, reason: str | None, endless: str | None, searching: float) -> Exploration:
         cells = [cell for row in self.cells for cell in row if cell]
         if self.store.count > self.current.begin:
             cells.append(self.current)
@@ -210,6 +237,7 @@ class _Search:
             at_rest=self.team.total(Own.RESTS),
             exhausted=reason is None,
             reason=reason,
+            endless=endless,
             fired=self.team.fired(),
             raises=tuple(self._raises()),
             violations=self._violations(),
@@ -230,7 +258,9 @@ class _Search:
     def _violations(self) -> dict[str, Found]:
         found: dict[str, Found] = {}
         for number, prop in enumerate(self.monitors.properties):
-            if number in self.sightings and prop.scope is not Scope.SOMETIMES:
+            if number in self.loops:
+                found.setdefault(prop.name, self.loops[number])
+            elif number in self.sightings and prop.scope is not Scope.SOMETIMES:
                 path = self._path(number)
                 instance = self._violated(number, path[-1])
                 found.setdefault(prop.name, self._found(number, instance, path))

@@ -46,13 +46,15 @@ class Found:
 
     predicate: the index, in the relation, of the instance that is violated (or reached); None for
     an action that raises. path: the ordinals of each state from the initial one, all of them
-    canonical.
+    canonical. loop: where the run goes on for ever, the numbers of the actions that lead from the
+    last state back to it; the states of the path are then real ones.
     """
 
     faults: int
     steps: int
     predicate: int | None
     path: tuple[tuple[int, ...], ...]
+    loop: tuple[int, ...] = ()
 
 
 @frozen
@@ -69,11 +71,12 @@ class Exploration:
     """What a search saw.
 
     states: up to the symmetry that was used. at_rest: states without any step or timer. exhausted:
-    whether these are all; otherwise ``reason`` says why not. violations: by property name; where
-    several of that name are violated, the first. reached: the ``sometimes`` properties (premises
-    among them) that some state satisfies. fired: the numbers of the actions that changed a state.
-    memory: bytes of states and table at the end. stored: the words of all states one after another,
-    where they were asked for.
+    whether these are all; otherwise ``reason`` says why not. endless: why not every loop was looked
+    at that has fewer faults than what was found; None where all were. violations: by property name;
+    where several of that name are violated, the first. reached: the ``sometimes`` properties
+    (premises among them) that some state satisfies. fired: the numbers of the actions that changed
+    a state. memory: bytes of states and table at the end. stored: the words of all states one after
+    another, where they were asked for.
     """
 
     native: Native
@@ -84,6 +87,7 @@ class Exploration:
     at_rest: int
     exhausted: bool
     reason: str | None
+    endless: str | None
     fired: frozenset[int]
     raises: tuple[Raised, ...]
     violations: Mapping[str, Found]

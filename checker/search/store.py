@@ -61,6 +61,13 @@ class Store:
         self.states.close()
         self.table.close()
 
+    def spare(self, size: int, what: str) -> None:
+        """Make sure that so many bytes are left for something beside the states."""
+        if self.bytes + size > self.memory:
+            raise LimitReached(
+                f"out of memory: {what} takes {self.bytes + size:,} of {self.memory:,} bytes"
+            )
+
     def grow(self) -> None:
         """Make a table of twice the size, empty as yet; or say why not."""
         if self.most is not None and self.count >= self.most:

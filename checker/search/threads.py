@@ -153,7 +153,7 @@ class Team:
             self._wait(futures)
             status = max(Status(future.result()) for future in futures)
             self.store.shared[Shared.STOP] = 0
-        self._tick()
+        self.tick()
         return status
 
     def _run(self, name: str, thread: Thread) -> int:
@@ -171,7 +171,7 @@ class Team:
             wait(futures)
             raise
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
         """Between loops: report, take up faster code, and stop when it is time."""
         if time.monotonic() - self._ticked > TICK:
             self._ticked = time.monotonic()

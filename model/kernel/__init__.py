@@ -17,7 +17,14 @@ from rackproof.model.kernel.domains import (
     owner,
 )
 from rackproof.model.kernel.errors import ModelError, OutOfDomain
-from rackproof.model.kernel.properties import Property, Scope, always, at_rest, sometimes
+from rackproof.model.kernel.properties import (
+    Property,
+    Scope,
+    always,
+    at_rest,
+    eventually,
+    sometimes,
+)
 from rackproof.model.kernel.schema import Schema, Slot
 from rackproof.model.kernel.states import put
 from rackproof.model.kernel.system import Bundle, Firing, System, holds, successors
@@ -53,6 +60,7 @@ __all__ = [
     "client",
     "each",
     "environment",
+    "eventually",
     "evolve",
     "fault",
     "fixed",

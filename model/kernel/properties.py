@@ -1,8 +1,9 @@
 """What must hold: plain functions from a world (and a few identifiers) to a boolean.
 
 ``always`` must hold in every reachable state; ``at_rest`` in every state in which no step and no
-timer can happen any more; ``sometimes`` in at least one reachable state. Identifiers are quantified
-over: for all of them (for ``sometimes``: for one of them).
+timer can happen any more; ``eventually`` again and again in every fair run; ``sometimes`` in at
+least one reachable state. Identifiers are quantified over: for all of them (for ``sometimes``: for
+one of them).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Scope(Enum):
 
     ALWAYS = "always"
     AT_REST = "at rest"
+    EVENTUALLY = "eventually"
     SOMETIMES = "sometimes"
 
 
@@ -112,6 +114,25 @@ def at_rest(
     """Declare a property of every state in which no step and no timer is possible any more."""
     _check_called(function, "at_rest")
     return _declare(Scope.AT_REST, name, why, catches, premise, parameters)
+
+
+def eventually(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    why: str = "",
+    catches: tuple[str, ...] = (),
+    premise: Property | None = None,
+    **parameters: Identifiers,
+) -> Callable[[Predicate], Property]:
+    """Declare what is true again and again in every fair run (what stays true: becomes true).
+
+    A run violates it that comes to rest where it is false, or that goes round a loop in which it is
+    false throughout although each transition gets what its fairness promises.
+    """
+    _check_called(function, "eventually")
+    return _declare(Scope.EVENTUALLY, name, why, catches, premise, parameters)
 
 
 def sometimes(

@@ -6,7 +6,8 @@ in kebab case: ``finish-latch: true``. Each concern has a file with its mechanis
 
 ``repo#N`` is issue or pull request N of: dynamo = ai-dynamo/dynamo, vllm = vllm-project/vllm,
 sglang = sgl-project/sglang, TRT = NVIDIA/TensorRT-LLM, Mooncake = kvcache-ai/Mooncake,
-nixl = ai-dynamo/nixl, LMCache = LMCache/LMCache, router = llm-d/llm-d-router.
+nixl = ai-dynamo/nixl, LMCache = LMCache/LMCache, router = llm-d/llm-d-router,
+kv-cache = llm-d/llm-d-kv-cache, aibrix = vllm-project/aibrix.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from attrs import frozen
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.protocol.endpoint import EndpointMechanisms
+from rackproof.model.protocol.index import AfterGap, IndexMechanisms, RestartSignal
 from rackproof.model.protocol.kv import (
     Dispatch,
     KvMechanisms,
@@ -29,20 +31,32 @@ from rackproof.model.protocol.kv import (
     Transfer,
 )
 from rackproof.model.protocol.mechanism import Mechanism, described
+from rackproof.model.protocol.peers import (
+    CacheOnUpdate,
+    LinkFailure,
+    PeersMechanisms,
+    WeightsCheck,
+)
 from rackproof.model.protocol.retry import Replay, RetryMechanisms
+from rackproof.model.protocol.rooms import RoomsMechanisms
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
     "CONCERNS",
+    "AfterGap",
+    "CacheOnUpdate",
     "Dispatch",
+    "LinkFailure",
     "LoadFailure",
     "Mechanism",
     "Protocol",
     "ReadValidation",
     "Release",
     "Replay",
+    "RestartSignal",
     "SenderStops",
     "Transfer",
+    "WeightsCheck",
     "ZeroBudget",
     "mechanisms",
     "with_mechanisms",
@@ -53,12 +67,23 @@ CONCERNS: Final = {
     "retry": RetryMechanisms,
     "endpoint": EndpointMechanisms,
     "kv": KvMechanisms,
+    "peers": PeersMechanisms,
+    "rooms": RoomsMechanisms,
+    "index": IndexMechanisms,
 }
 """Each concern with its mechanisms, in the order in which they are told."""
 
 
 @frozen
-class Protocol(StreamMechanisms, RetryMechanisms, EndpointMechanisms, KvMechanisms):
+class Protocol(
+    StreamMechanisms,
+    RetryMechanisms,
+    EndpointMechanisms,
+    KvMechanisms,
+    PeersMechanisms,
+    RoomsMechanisms,
+    IndexMechanisms,
+):
     """A choice of every mechanism."""
 
 

@@ -82,3 +82,16 @@ class EndpointMechanisms:
         "out until a report comes, which may be never.",
         "router#2165",
     )
+    half_open: bool = mechanism(
+        False,
+        "A circuit breaker: an inhibited worker is sent one request on trial, and how that ends "
+        "decides whether it is chosen again. Without it, it is restored as the other mechanisms "
+        "say.",
+        "sglang router: Closed, Open, HalfOpen",
+    )
+    trials_expire: bool = mechanism(
+        True,
+        "A trial whose request ended without a verdict (its client left) is over, and there will "
+        "be another. Without it the breaker waits for that verdict for ever.",
+        "circuit breakers with a permit: the permit is given back however the call ends",
+    )

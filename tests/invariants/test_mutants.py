@@ -21,6 +21,10 @@ ONE, TWO, THREE = {"aggregated": 1}, {"aggregated": 2}, {"aggregated": 3}
 PAIR, TWO_PREFILL = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 1}
 GATEWAY = {"gateway-retries": 1, "retry-limit": 0}
 BOTH_AT_ONCE = {"dispatch": "concurrent", "transfer": "push"}
+LINK, ROOM = {"requests": 0, "links": 1}, {"requests": 0, "rooms": 1}
+
+CACHED = {"requests": 0, "prefixes": 1}
+CACHED_LONG = {"requests": 0, "prefixes": 2, "cache-changes": 4}
 
 Case = tuple[dict[str, object], dict[str, int], dict[str, object], dict[str, int], str]
 
@@ -110,6 +114,55 @@ MUTANTS: tuple[Case, ...] = (
         {"hang": 1, "resume": 1, "clock-skew": 1},
         "no-overwrite-in-flight",
     ),
+    ({"generation-in-handles": False}, PAIR, LINK, {"peer-crash": 1}, "no-stale-access"),
+    ({"clear-signals-on-connect": False}, PAIR, LINK, {"peer-crash": 1}, "no-stale-access"),
+    ({"clear-signals-on-connect": False}, PAIR, LINK, {"scale-up": 1}, "no-stale-access"),
+    ({"quiesce-before-teardown": False}, PAIR, LINK, {"peer-crash": 1}, "no-crash-by-peer"),
+    ({"unmap-on-peer-loss": False}, PAIR, LINK, {"peer-crash": 1}, "memory-reclaimed"),
+    ({"replace-stale-endpoint": False}, PAIR, LINK, {"peer-crash": 1}, "links-recover"),
+    ({"fall-back-to-scale-out": False}, PAIR, LINK, {"domain-fault": 1}, "no-crash-by-peer"),
+    ({"fail-path-of-handshake": "wait"}, PAIR, LINK, {"handshake-failure": 1}, "reads-end"),
+    ({"fail-path-of-handshake": "wait"}, PAIR, LINK, {"link-post-failure": 1}, "reads-end"),
+    ({"fail-path-of-handshake": "crash"}, PAIR, LINK, {"peer-crash": 1}, "no-crash-by-peer"),
+    ({"compare-layout": False}, PAIR, {**LINK, "mixed-layouts": True}, {}, "kv-compatible"),
+    ({"compare-weights-version": "handshake"}, PAIR, LINK, {"weight-update": 1}, "kv-compatible"),
+    ({"compare-weights-version": "never"}, PAIR, LINK, {"weight-update": 1}, "kv-compatible"),
+    ({"cache-on-weight-update": "keep"}, PAIR, LINK, {"weight-update": 1}, "cache-is-current"),
+    ({"clear-status-on-reuse": False}, PAIR, ROOM, {}, "rooms-empty"),
+    ({"reject-duplicate-rooms": False}, PAIR, ROOM, {"duplicate-room": 1}, "no-crash-by-room"),
+    ({"latch-failed-status": False}, PAIR, ROOM, {"room-failure": 1}, "failed-rooms-stay-failed"),
+    ({"after-gap": "ignore"}, ONE, CACHED, {"lost-event": 1}, "index-sound"),
+    ({"after-gap": "replay"}, ONE, CACHED, {"publish-failure": 1}, "index-complete"),
+    ({"heartbeat-numbers": False}, ONE, CACHED, {"lost-event": 1}, "index-sound"),
+    ({"restart-signal": "none"}, ONE, CACHED, {"engine-restart": 1}, "index-sound"),
+    ({"restart-signal": "cleared"}, ONE, CACHED, {"engine-restart": 1}, "index-sound"),
+    (
+        {"restart-signal": "rollback"},
+        ONE,
+        CACHED_LONG,
+        {"engine-restart": 1, "lost-event": 2},
+        "index-sound",
+    ),
+    ({"obey-cleared": False}, ONE, CACHED, {}, "index-sound"),
+    ({"clear-on-removal": False}, ONE, CACHED, {"crash": 1}, "dead-worker-not-indexed"),
+    ({"fence-removed": False}, ONE, CACHED, {"crash": 1}, "dead-worker-not-indexed"),
+    ({"follow-publisher": False}, ONE, CACHED, {"publisher-move": 1}, "index-complete"),
+    (
+        {"recover-before-serving": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1},
+        "recovered-before-serving",
+    ),
+    (
+        {"cancel-recovery-on-removal": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1, "crash": 1},
+        "recovery-ends",
+    ),
+    ({"revalidate-split": False}, TWO, CACHED, {}, "index-sound"),
+    ({"revalidate-delete": False}, TWO, CACHED, {}, "index-complete"),
 )
 """The mechanism, the instances, the scope, the faults, and the property that is violated."""
 
@@ -124,6 +177,13 @@ PAIRED: tuple[Case, ...] = (
         {"requests": 2},
         {},
         "kv-consistent",
+    ),
+    (
+        {"trials-expire": False, "half-open": True},
+        TWO,
+        {"requests": 2, "tokens": 1},
+        {"disconnect": 1, "leave": 1},
+        "live-endpoint-selectable",
     ),
     (
         {"resync-mirror": False, "select-from-discovery": False, "raw-removal-events": False},
@@ -186,6 +246,32 @@ PAIRED: tuple[Case, ...] = (
         {"requests": 2, "tokens": 1},
         {"slow-read": 1},
         "kv-consistent",
+        {"reset-number-on-removal": False, "after-gap": "replay"},
+        ONE,
+        CACHED,
+        {"reregistration": 1},
+        "index-complete",
+    ),
+    (
+        {"ask-on-join": False, "heartbeat-numbers": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1},
+        "index-complete",
+    ),
+    (
+        {"hold-while-asking": False, "heartbeat-numbers": False},
+        ONE,
+        CACHED_LONG,
+        {"router-restart": 1},
+        "index-sound",
+    ),
+    (
+        {"recovery-timeout": False, "cancel-recovery-on-removal": False},
+        ONE,
+        CACHED,
+        {"router-restart": 1, "crash": 1},
+        "router-recovers",
     ),
 )
 """Mechanisms that another one covers for: they show once that one is put the other way too."""
@@ -198,6 +284,9 @@ CHOICES = {
     ("read-validation", "generation"),
     ("read-validation", "checksum"),
     ("gateway-replay", "never"),
+    ("cache-on-weight-update", "salt"),
+    ("half-open", True),
+    ("persistent-publisher", True),
 }
 """Alternatives that are as good as the reference's."""
 
@@ -235,6 +324,7 @@ def _explored(*parts: tuple[tuple[str, Any], ...]) -> Findings:
     bundled = Bundled("reference", *(dict(part) for part in parts))
     findings = explore(bundled_setting(bundled, Path()).system, None, Options())
     assert findings.reason is None
+    assert findings.endless is None
     return findings
 
 
@@ -262,12 +352,25 @@ def test_one_mechanism_covers_for_another(case: Case) -> None:
     assert prop not in explored(alone, rack, scope, faults).violated
 
 
+def test_where_nobody_is_left_to_serve_only_the_clear_failure_is_missing() -> None:
+    changed = {"notice-peer-loss": False, "transfer": "push"}
+    nobody = explored(changed, PAIR, {"retry-limit": 0}, {"crash": 1}).violated
+    assert "clear-failure" in nobody
+    assert "progress" not in nobody
+    another = explored(changed, TWO_PREFILL, {"retry-limit": 0}, {"crash": 1}).violated
+    assert {"clear-failure", "progress"} <= another.keys()
+
+
 @pytest.mark.parametrize(("name", "value"), sorted(CHOICES, key=str))
 def test_alternatives_that_are_as_good(name: str, value: object) -> None:
     for scope, faults in (
         ({"handles": 2}, {"transfer-failure": 1, "leave": 1}),
         ({"gateway-retries": 1, "retry-limit": 0}, {"crash": 1, "leave": 1}),
+        ({}, {"crash": 1, "disconnect": 1}),
         ({"requests": 2, "tokens": 1}, {"slow-read": 1, "post-failure": 1}),
+        (LINK, {"peer-crash": 1, "weight-update": 2}),
+        (CACHED, {"engine-restart": 1, "lost-event": 1}),
+        (CACHED, {"crash": 1, "rejoin": 1, "router-restart": 1}),
     ):
         assert not explored({name: value}, PAIR, scope, faults).violated
 

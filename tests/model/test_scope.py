@@ -22,6 +22,7 @@ from rackproof.model.world import World
         ({"retry_limit": -1}, "retry-limit is at least 0, not -1"),
         ({"blocks_per_worker": 0}, "blocks-per-worker is at least 1, not 0"),
         ({"handles": 0}, "handles is at least 1, not 0"),
+        ({"prefixes": 1}, "prefixes are looked at by themselves: requests is 0 there"),
         ({"tokens": 3, "max_tokens": 2}, "max-tokens is at least tokens (3), not 2"),
         ({"faults": {"crush": 1}}, "there is no fault 'crush'"),
         ({"faults": {"tray_loss": 1}}, "there is no fault 'tray_loss'"),

@@ -49,6 +49,7 @@ def setting(
 Count = tuple[str, dict[str, int], dict[str, int], dict[str, int], int, int]
 
 SMALL = {"tokens": 1, "retry-limit": 0}
+CACHED = {"requests": 0, "prefixes": 1}
 SMALL_TWICE = {"requests": 2, **SMALL}
 
 COUNTS: dict[str, Count] = {
@@ -75,6 +76,13 @@ COUNTS: dict[str, Count] = {
         401,
         102,
     ),
+    # Nothing cached; stored, and told; entered in the index.
+    "an index, one block stored": ("reference", ONE, {**CACHED, "cache-changes": 1}, {}, 3, 3),
+    # The square of those, without the 4 in which both have stored: one change is all there is.
+    "an index, two workers": ("reference", TWO, {**CACHED, "cache-changes": 1}, {}, 5, 3),
+    "an index, an event is lost": ("reference", ONE, CACHED, {"lost-event": 1}, 48, 48),
+    "an index, a router starts": ("reference", TWO, CACHED, {"router-restart": 1}, 671, 344),
+    "an index, a worker rejoins": ("dynamo", TWO, CACHED, {"crash": 1, "rejoin": 1}, 981, 492),
     "disaggregated, a tray is lost": (
         "dynamo",
         TWO_DECODE,

@@ -149,8 +149,8 @@ junk: 1
         "8: steps[1].crash.worker: there is no worker 'worker-7'; did you mean worker-1?",
         "9: steps[2].finsh: there is no such transition; did you mean finish?",
         "10: then.crashes_left: expected a whole number from 0 to 3, not 9",
-        "11: junk: there is no such key (there are: expect, fix, name, notes, protocol, rack, "
-        "rackproof, scope, source, steps, then, why and 1 more)",
+        "11: junk: there is no such key (there are: expect, fix, loop, name, notes, protocol, "
+        "rack, rackproof, scope, source, steps, then and 2 more)",
     ]
 
 
@@ -293,6 +293,25 @@ def test_bad_facts(folder: Path, fact: str, expected: str) -> None:
 def test_facts_without_steps_are_told(folder: Path) -> None:
     assert problems(f"{HEAD}then: {{crashes_left: 0}}\n", folder) == [
         "4: then: says how a run ends, but there are no steps"
+    ]
+
+
+@pytest.mark.parametrize("steps", ["", "steps: []\n"])
+def test_a_loop_needs_steps(steps: str, folder: Path) -> None:
+    line = HEAD.count("\n") + 1 + steps.count("\n")
+    assert problems(f"{HEAD}{steps}loop: 1\n", folder) == [
+        f"{line}: loop: says from where on a run goes on for ever, but there are no steps"
+    ]
+
+
+def test_a_loop_is_the_number_of_a_step(folder: Path) -> None:
+    text = f"{HEAD}steps:\n- dispatch: {{request: request-0, worker: worker-1}}\n"
+    assert loads(f"{text}loop: 1\n", folder / "a.yaml").loop == 1
+    assert problems(f"{text}loop: 2\n", folder) == [
+        "6: loop: expected a whole number from 1 to 1, not 2"
+    ]
+    assert problems(f"{HEAD}steps:\n- dispach\nloop: 1\n", folder) == [
+        "5: steps[1]: there is no transition 'dispach'; did you mean dispatch?"
     ]
 
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import networkx as nx
+
 from rackproof.checker.lowering.relation import Relation
 from rackproof.checker.symmetry import Class
-from rackproof.model.kernel import System, successors
+from rackproof.model.kernel import (
+    Fairness,
+    Firing,
+    Kind,
+    Property,
+    System,
+    holds,
+    successors,
+)
 from rackproof.model.kernel.domains import Identifier
 from rackproof.model.kernel.schema import Lane, Slot
+from rackproof.model.kernel.system import at_rest
 
 
 def reachable(system: System, most: int = 1_000_000) -> list[Any]:
@@ -22,6 +34,64 @@ def reachable(system: System, most: int = 1_000_000) -> list[Any]:
                 seen.add(after)
                 order.append(after)
     return order
+
+
+def levels(system: System) -> dict[Any, tuple[int, int]]:
+    """Every reachable state with the fewest faults and then steps that lead to it."""
+    found: dict[Any, tuple[int, int]] = {}
+    count = itertools.count()
+    pending = [((0, 0), next(count), system.initial)]
+    while pending:
+        level, _, state = heapq.heappop(pending)
+        if state not in found:
+            found[state] = level
+            for firing, after in successors(system, state):
+                further = level[0] + (firing.transition.kind is Kind.FAULT), level[1] + 1
+                heapq.heappush(pending, (further, next(count), after))
+    return found
+
+
+def unfair(system: System, prop: Property) -> tuple[int, int] | None:
+    """The fewest faults and steps to where a property ceases to be true again and again: to rest,
+    unless it takes fewer faults to a loop. None where it never does.
+    """
+    found = levels(system)
+    rest = [
+        level
+        for state, level in found.items()
+        if at_rest(system, state) and not holds(system, prop, state)
+    ]
+    loops = []
+    for ids in system.choices(prop.parameters):
+        graph = nx.MultiDiGraph()
+        for state in found:
+            if not prop.function(state, *ids):
+                for firing, after in successors(system, state):
+                    calm = firing.transition.kind is not Kind.FAULT
+                    if calm and not prop.function(after, *ids):
+                        graph.add_edge(state, after, firing=firing)
+        loops += [found[state] for part in _fair(system, graph) for state in part]
+    best = [(level[0], kind, level[1]) for kind, row in enumerate((rest, loops)) for level in row]
+    return min(best)[::2] if best else None
+
+
+def _fair(system: System, graph: nx.MultiDiGraph) -> Iterator[nx.MultiDiGraph]:
+    """The strongly connected parts in which a run can be fair for ever."""
+    for nodes in list(nx.strongly_connected_components(graph)):
+        part = graph.subgraph(nodes)
+        taken = {firing for _, _, firing in part.edges(data="firing")}
+        possible = {node: {firing for firing, _ in successors(system, node)} for node in nodes}
+        owed: dict[Fairness, set[Firing]] = {kind: set() for kind in Fairness}
+        for firing in system.firings():
+            if firing not in taken:
+                owed[firing.transition.fairness].add(firing)
+        if not taken or any(all(f in p for p in possible.values()) for f in owed[Fairness.WEAK]):
+            continue
+        bad = {node for node in nodes if possible[node] & owed[Fairness.STRONG]}
+        if bad:
+            yield from _fair(system, graph.subgraph(nodes - bad))
+        else:
+            yield part
 
 
 def projected(relation: Relation, ordinals: tuple[int, ...]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from rackproof.model.kernel import (
+    Fairness,
     Identifiers,
     Kind,
     System,
@@ -21,6 +22,7 @@ from rackproof.model.kernel import (
     at_rest,
     bounded,
     each,
+    eventually,
     evolve,
     frozen,
     identifier,
@@ -135,7 +137,7 @@ class Maker:
         )
 
 
-def _transition(maker: Maker, number: int) -> Any:
+def _transition(maker: Maker, number: int, fairness: Fairness | None = None) -> Any:
     guard, updates = maker.truth(), [maker.update() for _ in range(maker.random.randint(1, 3))]
 
     def fire(world: World, worker: int) -> World | None:
@@ -146,7 +148,8 @@ def _transition(maker: Maker, number: int) -> Any:
         return world
 
     fire.__name__ = f"fire_{number}"
-    return transition(maker.random.choice(list(Kind)), worker=Workers)(fire)
+    kind = maker.random.choice(list(Kind))
+    return transition(kind, fairness=fairness, worker=Workers)(fire)
 
 
 def random_world(seed: int) -> System:
@@ -165,3 +168,24 @@ def random_world(seed: int) -> System:
     transitions = [_transition(maker, n) for n in range(maker.random.randint(3, 5))]
     lanes = tuple(Lane() for _ in range(maker.random.choice((1, 2, 2, 3))))
     return System(f"random-{seed}", World(lanes=lanes), transitions, (one_way, other_way))
+
+
+def random_loops(seed: int) -> System:
+    """The world of a seed with random fairness, and what is to be true again and again."""
+    maker = Maker(seed)
+    one, other = maker.truth(), maker.truth()
+
+    @eventually(worker=Workers)
+    def each_way(world: World, worker: int) -> bool:
+        return bool(one(world, worker))
+
+    @eventually()
+    def some_way(world: World) -> bool:
+        return any(bool(other(world, i)) for i, _ in enumerate(world.lanes))
+
+    kinds = [None, *Fairness]
+    transitions = [
+        _transition(maker, n, maker.random.choice(kinds)) for n in range(maker.random.randint(3, 5))
+    ]
+    lanes = tuple(Lane() for _ in range(maker.random.choice((1, 2, 2, 3))))
+    return System(f"loops-{seed}", World(lanes=lanes), transitions, (each_way, some_way))
