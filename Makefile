@@ -32,6 +32,10 @@ test: env ## lint, types, tests
 	$(RUN) mypy | sed 's|^build/[^/]*/rackproof/||'
 	$(RUN) pytest
 
+.PHONY: docs
+docs: env ## write docs/matrix.md, docs/counterexamples and docs/mutants.md
+	.venv/bin/python -Es tests/support/tables.py
+
 .PHONY: format
 format: env ## rewrite the sources in the common style
 	$(RUN) ruff check --fix

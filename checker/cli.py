@@ -27,6 +27,7 @@ KINDS: Final = (
     "presets",
     "bugs",
     "drills",
+    "exams",
     "scope",
 )
 
@@ -149,6 +150,10 @@ def verify(
     A scenario is as expected when every property named by its expect: has the verdict it says.
     Without expect:, no property may be violated or undecided, and one at least must have been put
     to the test.
+
+    A stack is explored in every exam (rackproof list exams) against every property: each is told
+    with its verdict, the exam with the least counterexample, and the mechanism of the reference
+    that would mend it there. Example: rackproof verify stack:dynamo
     """
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
@@ -175,14 +180,22 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
 
 @cli.command("list", epilog="Example: rackproof list properties")
 @click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
-def list_names(kind: tuple[str, ...] | None) -> int:
+@click.option(
+    "--by",
+    type=click.Choice(["property", "mechanism", "stack"]),
+    help="What bugs are grouped by (default: the property they violate, then the mechanism).",
+)
+def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
     """List what there is, all of it or one KIND.
 
-    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills or scope.
+    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams or
+    scope.
     """
     from rackproof.checker.reference import listing  # noqa: PLC0415
 
-    for line in listing(kind or KINDS):
+    if by and "bugs" not in (kind or KINDS):
+        raise click.UsageError("--by is for bugs: rackproof list bugs --by stack")
+    for line in listing(kind or KINDS, by):
         click.echo(line)
     return Status.OK
 
@@ -190,7 +203,10 @@ def list_names(kind: tuple[str, ...] | None) -> int:
 @cli.command(epilog="Example: rackproof explain no-duplicate-tokens")
 @click.argument("name")
 def explain(name: str) -> int:
-    """Tell what a property, mechanism, stack, fault, transition, key of scope: or scenario is."""
+    """Tell what a property, mechanism, stack, fault, transition, key of scope: or scenario is.
+
+    Of a property, a mechanism or a stack, the bundled bugs are told that have to do with it.
+    """
     from rackproof.checker.reference import explanation  # noqa: PLC0415
     from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
 
@@ -200,6 +216,38 @@ def explain(name: str) -> int:
         click.echo(error, err=True)
         return Status.BAD_INPUT
     click.echo("\n".join(lines))
+    return Status.OK
+
+
+@cli.command(epilog="Example: rackproof new dynamo")
+@click.argument("stack", default="reference", metavar="[STACK]")
+@click.option("--out", type=OUTPUT, metavar="FILE", help="Write it here (default: stdout).")
+def new(stack: str, out: str | None) -> int:
+    """Write a scenario of a STACK to begin with (default: the reference).
+
+    Whatever can be chosen is there in comments: mechanisms that differ from the reference, sizes
+    of the scope with their defaults and limits, faults. A file that is there is not overwritten.
+    """
+    from rackproof.checker.template import template  # noqa: PLC0415
+    from rackproof.scenarios.stacks import check_stack  # noqa: PLC0415
+    from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
+
+    try:
+        name = check_stack(stack.removeprefix("stack:"))
+    except InputError as error:
+        click.echo(error, err=True)
+        return Status.BAD_INPUT
+    if out is None or out == "-":
+        click.echo(template(name, "FILE"), nl=False)
+        return Status.OK
+    try:
+        with Path(out).open("x", encoding="utf-8") as file:
+            file.write(template(name, out))
+    except FileExistsError:
+        raise click.UsageError(f"--out {out}: is there already, and is not overwritten") from None
+    except OSError as error:
+        raise click.UsageError(f"--out {out}: {(error.strerror or '').lower()}") from None
+    click.echo(f"{out} is written; next: rackproof verify {out}")
     return Status.OK
 
 

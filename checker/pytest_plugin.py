@@ -109,16 +109,16 @@ def check(text: str, config: pytest.Config) -> Report:
     """Verify one target; raise ``ScenarioFailed`` unless it is as expected."""
     __tracebackhide__ = True
     from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.exams import report_on  # noqa: PLC0415
     from rackproof.checker.report.plain import as_text, shortfalls  # noqa: PLC0415
     from rackproof.checker.targets import expand  # noqa: PLC0415
-    from rackproof.checker.verify import verify  # noqa: PLC0415
     from rackproof.scenarios.quantities import duration  # noqa: PLC0415
 
     limit = config.getini("rackproof_time_limit")
     target, *others = expand([text]).found
     if others:
         raise ValueError(f"{text} stands for {1 + len(others)} scenarios; verify one at a time")
-    report = verify(target, Options(seconds=duration(limit) if limit else None))
+    report = report_on(target, Options(seconds=duration(limit) if limit else None))
     if shortfalls(report):
         raise ScenarioFailed(as_text(report))
     return report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 from attrs import frozen
 
+from rackproof.checker.bugs import BY, Bug, bugs
 from rackproof.checker.verdicts import counted
 from rackproof.scenarios.document import Pairs, Scalar, read
 from rackproof.scenarios.errors import MOST_NAMES_SHOWN, ScenarioError, hint
@@ -35,17 +36,55 @@ class Entry:
     text: Callable[[Any], list[str]]
 
 
-def listing(kinds: Iterable[str]) -> list[str]:
-    """The names of each kind, each with a line on what it is."""
+def listing(kinds: Iterable[str], by: str | None = None) -> list[str]:
+    """The names of each kind, each with a line on what it is; by: what bugs are grouped by."""
     kinds = list(kinds)
     lines: list[str] = []
     for kind in kinds:
         entries = _ENTRIES[kind]()
         if len(kinds) > 1:
             lines += ([""] if lines else []) + [f"{kind}:"]
-        width = max((len(entry.name) for entry in entries), default=0)
-        lines += [_row(entry, width) for entry in entries]
+        lines += _grouped(entries, _headings(kind, by))
     return lines
+
+
+def _grouped(entries: list[Entry], headings: Mapping[str, list[str]]) -> list[str]:
+    """A line an entry, below the headings that it comes under, where there are any."""
+    width = max((len(entry.name) for entry in entries), default=0)
+    if not headings:
+        return [_row(entry, width) for entry in entries]
+    lines: list[str] = []
+    for heading, names in headings.items():
+        lines.append(f"  {heading}")
+        lines += [f"  {_row(entry, width)}" for entry in entries if entry.name in names]
+    return lines
+
+
+def _headings(kind: str, by: str | None) -> dict[str, list[str]]:
+    """What the entries of a kind are grouped under, with the names of those."""
+    found: dict[str, list[str]] = {}
+    if kind == "mechanisms":
+        from rackproof.model.protocol import CONCERNS, mechanisms  # noqa: PLC0415
+
+        for item in mechanisms():
+            text = (CONCERNS[item.concern].__doc__ or "").split("\n\n")[0].rstrip(".")
+            found.setdefault(f"{item.concern}: {text[:1].lower()}{text[1:]}", []).append(item.name)
+    elif kind == "bugs":
+        order = _order(by or BY[0])
+        named = [(heading, bug.name) for bug in bugs() for heading in bug.headings(by or BY[0])]
+        for heading, name in sorted(named, key=lambda pair: (order(pair[0]), pair)):
+            found.setdefault(heading, []).append(name)
+    return found
+
+
+def _order(by: str) -> Callable[[str], int]:
+    """How headings follow each other: as the catalogue, or the mechanisms, have them."""
+    from rackproof.invariants import CATALOGUE  # noqa: PLC0415
+    from rackproof.model.protocol import mechanisms  # noqa: PLC0415
+
+    names = {"property": list(CATALOGUE), "mechanism": [item.name for item in mechanisms()]}
+    place = {name: i for i, name in enumerate(names.get(by, ()))}
+    return lambda heading: place.get(heading.split(" / ")[0], len(place))
 
 
 def explanation(name: str) -> list[str]:
@@ -124,7 +163,13 @@ def _row(entry: Entry, width: int) -> str:
 
 
 def _paragraph(text: str) -> list[str]:
-    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.wrap(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+    )
 
 
 def _stacks() -> list[Entry]:
@@ -155,7 +200,16 @@ def _stack(name: str) -> list[str]:
         source = stack.sources.get(mechanism.name, "")
         mark = "*" if differs else " "
         lines.append(f"{mark} {mechanism.name:{width}}  {_value(value):10}  {source}".rstrip())
-    return [*lines, "", "  * differs from the reference"]
+    lines += ["", "  * differs from the reference"]
+    return lines + _bugs("bugs of it", (bug for bug in bugs() if bug.stack == name), "properties")
+
+
+def _bugs(heading: str, found: Iterable[Bug], told: str) -> list[str]:
+    """The bundled bugs that something has to do with, each with its properties or mechanisms."""
+    rows = [(bug.name, ", ".join(getattr(bug, told))) for bug in found]
+    width = max((len(name) for name, _ in rows), default=0)
+    lines = [f"    {name:{width}}  {words}".rstrip() for name, words in rows]
+    return ["", f"  {heading}:", *lines] if rows else []
 
 
 def _value(value: object) -> str:
@@ -171,15 +225,21 @@ def _mechanisms() -> list[Entry]:
 
 
 def _mechanism(mechanism: Any) -> list[str]:
+    """What it does, its alternatives, its value in each stack, and what its absence causes."""
     from rackproof.scenarios.stacks import load_stack, stack_names  # noqa: PLC0415
 
-    lines = [*_paragraph(mechanism.text), "", f"  source: {mechanism.source}"]
-    if mechanism.alternatives:
-        lines.append(f"  one of: {', '.join(a.value for a in mechanism.alternatives)}")
-    for name in stack_names():
-        value = getattr(load_stack(name).protocol, mechanism.field)
-        lines.append(f"  {name}: {_value(value)}")
-    return lines
+    lines = [*_paragraph(mechanism.text), "", *_paragraph(f"source: {mechanism.source}")]
+    allowed = ", ".join(map(_value, mechanism.alternatives or (True, False)))
+    lines += [f"  one of: {allowed} (the reference: {_value(mechanism.default)})"]
+    lines += ["", "  in each stack:"]
+    stacks = {name: load_stack(name) for name in stack_names()}
+    values = {name: _value(getattr(s.protocol, mechanism.field)) for name, s in stacks.items()}
+    width, wide = max(map(len, values)), max(map(len, values.values()))
+    for name, value in values.items():
+        source = stacks[name].sources.get(mechanism.name, "")
+        lines.append(f"    {name:{width}}  {value:{wide}}  {source}".rstrip())
+    wrong = (bug for bug in bugs() if mechanism.name in bug.mechanisms)
+    return lines + _bugs("bugs that come of it, and what catches them", wrong, "properties")
 
 
 def _properties() -> list[Entry]:
@@ -195,7 +255,9 @@ def _property(prop: Any) -> list[str]:
     lines += _paragraph(f"Asked: {prop.scope.value}")
     if prop.premise:
         lines += _paragraph(f"Put to the test only where: {prop.premise.statement}")
-    return lines + [f"  would have caught: {report}" for report in prop.catches]
+    lines += [f"  would have caught: {report}" for report in prop.catches]
+    violating = (bug for bug in bugs() if prop.name in bug.properties)
+    return lines + _bugs("bugs that violate it, and what they come of", violating, "mechanisms")
 
 
 def _faults() -> list[Entry]:
@@ -263,25 +325,36 @@ def _scenario(path: Path) -> list[str]:
     return [*lines, f"  rackproof verify {_from_here(path)}"]
 
 
-def _scope() -> list[Entry]:
+def scope_texts() -> dict[str, str]:
+    """What each field of a scope is, in a sentence or two."""
     from rackproof.model.request import Request  # noqa: PLC0415
     from rackproof.model.scope import Scope  # noqa: PLC0415
 
-    fields = attrs.fields(Scope)
-    names = [field.name for field in fields]
-    texts, shapes = _texts_of(Scope, names), _texts_of(Request, names)
-    return [
-        _size(field, texts.get(field.name, f"how many {field.name}."), shapes.get(field.name, ""))
-        for field in fields
-    ]
+    names = [field.name for field in attrs.fields(Scope)]
+    texts = _texts_of(Scope, names)
+    shapes = _texts_of(Request, [field.name for field in attrs.fields(Request)])
+    found = {name: texts.get(name, f"how many {name}.") for name in names}
+    for name in found.keys() & shapes.keys():
+        found[name] = f"of every request: {shapes[name][:1].lower()}{shapes[name][1:]}"
+    return {name: text[:1].upper() + text[1:] for name, text in found.items()}
 
 
-def _size(field: Any, text: str, shape: str) -> Entry:
-    """A key of a scope; shape: what it says of a request, where it is about that."""
+def fault_texts() -> dict[str, str]:
+    """What happens in each fault, in a sentence."""
+    return {entry.name: entry.line(entry.subject) for entry in _faults()}
+
+
+def _scope() -> list[Entry]:
+    from rackproof.model.scope import Scope  # noqa: PLC0415
+
+    texts = scope_texts()
+    return [_size(field, texts[field.name]) for field in attrs.fields(Scope)]
+
+
+def _size(field: Any, text: str) -> Entry:
+    """A key of a scope."""
     is_plain = isinstance(field.default, int | str)
     default = _value(field.default) if is_plain else "not set"
-    text = f"of every request: {shape[:1].lower()}{shape[1:]}" if shape else text
-    text = text[:1].upper() + text[1:]
     name = kebab(field.name)
     lines = [*_paragraph(text), f"  default: {default}"]
     lines.append(f"  as a key: scope: {{{name}: {default if is_plain else '...'}}}")
@@ -309,6 +382,7 @@ _ENTRIES: Final[dict[str, Callable[[], list[Entry]]]] = {
     "presets": _presets,
     "bugs": lambda: _scenarios("bugs"),
     "drills": lambda: _scenarios("drills"),
+    "exams": lambda: _scenarios("exams"),
     "scope": _scope,
 }
 _ONE: Final = {
@@ -320,5 +394,6 @@ _ONE: Final = {
     "presets": "preset of a rack",
     "bugs": "bug",
     "drills": "drill",
+    "exams": "exam",
     "scope": "key of a scope",
 }

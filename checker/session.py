@@ -12,6 +12,7 @@ import click
 from attrs import define, field
 
 from rackproof.checker.engines import Options
+from rackproof.checker.exams import report_on
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
@@ -19,7 +20,7 @@ from rackproof.checker.report.terminal import Terminal, console
 from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import expand, load_file
-from rackproof.checker.verify import Report, failure, verify
+from rackproof.checker.verify import Report, failure
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
 
@@ -44,7 +45,7 @@ class Session:
         try:
             for target in targets.found:
                 with Ticker(target.label, self.verbosity) as ticker:
-                    self.reports.append(verify(target, self.options, ticker))
+                    self.reports.append(report_on(target, self.options, ticker))
         except KeyboardInterrupt:
             interrupted = True
         saved = self._save()

@@ -14,7 +14,8 @@ from rackproof.scenarios.document import read_text
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.loader import is_scenario, load
 from rackproof.scenarios.schema import Case, Scenario
-from rackproof.scenarios.settings import own_setting, stack_setting
+from rackproof.scenarios.settings import own_setting
+from rackproof.scenarios.stacks import check_stack
 from rackproof.scenarios.worlds import InputError, split_target
 
 SUFFIXES: Final = (".yaml", ".yml")
@@ -22,11 +23,15 @@ SUFFIXES: Final = (".yaml", ".yml")
 
 @frozen
 class Target:
-    """Something to verify, under the name by which it was asked for; loading it may fail."""
+    """Something to verify, under the name by which it was asked for; loading it may fail.
+
+    stack: the name of the stack that is to sit every exam, for a target that is no scenario.
+    """
 
     label: str
     load: Callable[[], Scenario]
     file: Path | None = None
+    stack: str | None = None
 
 
 @frozen
@@ -53,7 +58,8 @@ def _targets(text: str, left_out: list[Path]) -> Iterator[Target]:
     if not text.strip():
         yield Target(text, _refusing("a target is empty"))
     elif text.startswith("stack:"):
-        yield Target(text, lambda: _stack(text.removeprefix("stack:")))
+        stack = text.removeprefix("stack:")
+        yield Target(text, lambda: _stack(stack), stack=stack)
     elif name is not None:
         yield Target(text, lambda: _world(text, Path(file), name))
     elif path.is_dir():
@@ -107,8 +113,12 @@ def _world(text: str, file: Path, name: str) -> Scenario:
 
 
 def _stack(name: str) -> Scenario:
-    setting = stack_setting(name)
-    return Scenario(Path(f"stack:{name}"), f"{name} in the default scope", Case(setting))
+    """A stack under its name; the world is that of its first exam."""
+    from rackproof.scenarios.exams import exams  # noqa: PLC0415
+
+    check_stack(name)
+    setting = exams()[0].setting(name)
+    return Scenario(Path(f"stack:{name}"), f"{name} as it is configured", Case(setting))
 
 
 def _refusing(message: str) -> Callable[[], Scenario]:

@@ -94,6 +94,16 @@ class Report:
         return worst(parts)
 
     @property
+    def judged(self) -> list[tuple[Run, Result]]:
+        """The results that count, each with its run."""
+        return [(run, result) for run in self.runs for result in run.results if result.judged]
+
+    @property
+    def untested(self) -> list[str]:
+        """The runs in which nothing was put to the test."""
+        return [run.label for run in self.runs if run.is_vacuous]
+
+    @property
     def complaints(self) -> list[str]:
         """What is not as it should be, one line each."""
         found = list(self.failure.lines) if self.failure else []
@@ -111,7 +121,7 @@ def verify(target: Target, options: Options, progress: Progress | None = None) -
         scenario = target.load()
         report = attrs.evolve(report, scenario=scenario)
         for label, case in _cases(scenario):
-            run = _run(label, case, options, progress)
+            run = explored(label, case, options, progress)
             report = attrs.evolve(report, runs=(*report.runs, run))
         if scenario.steps is not None:
             report = attrs.evolve(report, replayed=replay(scenario))
@@ -150,7 +160,8 @@ def _cases(scenario: Scenario) -> list[tuple[str, Case]]:
     return [*cases, (WITH_FIX, scenario.fix)] if scenario.fix else cases
 
 
-def _run(label: str, case: Case, options: Options, progress: Progress | None) -> Run:
+def explored(label: str, case: Case, options: Options, progress: Progress | None) -> Run:
+    """Explore a case and judge it."""
     system = case.setting.system
     own = case.setting.file is not None
     options = attrs.evolve(options, compare=own)

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from rackproof.invariants import endpoints, index, kv, peers, retries, rooms, tokens
+from rackproof.invariants import endpoints, index, kv, peers, retries, rooms, store, tokens
 from rackproof.model.kernel import Property, Scope
 
 CATALOGUE: Final[dict[str, Property]] = {
     item.name: item
-    for module in (tokens, kv, retries, endpoints, peers, rooms, index)
+    for module in (tokens, kv, retries, endpoints, peers, rooms, index, store)
     for item in vars(module).values()
     if isinstance(item, Property) and item.scope is not Scope.SOMETIMES
 }

@@ -12,13 +12,17 @@ from rackproof.model.rooms import Guest, Status, in_use
 from rackproof.model.sorts import (
     Attempts,
     Blocks,
+    Clients,
+    Keys,
     Links,
     Peers,
     Prefixes,
     Requests,
     Rooms,
+    Segments,
     Workers,
 )
+from rackproof.model.store.records import Entry, Get, Mount
 from rackproof.model.world import World
 
 
@@ -210,3 +214,46 @@ def a_router_was_recovering(world: World) -> bool:
 def a_worker_was_asked(world: World, worker: int) -> bool:
     """The router had asked a worker what it holds."""
     return world.known[worker].lane == Lane.ASKING
+
+
+@sometimes(client=Clients)
+def a_lookup_was_made(world: World, client: int) -> bool:
+    """A client looked a key up."""
+    return world.readers[client].gets > 0
+
+
+@sometimes(client=Clients)
+def an_object_was_found(world: World, client: int) -> bool:
+    """A client found what it looked up."""
+    return world.readers[client].stage == Get.FOUND
+
+
+@sometimes(client=Clients)
+def a_client_was_served(world: World, client: int) -> bool:
+    """A client used what it got from the store."""
+    return world.readers[client].stage == Get.USED
+
+
+@sometimes(client=Clients)
+def a_rank_was_served(world: World, client: int) -> bool:
+    """One of several ranks used what it got from the store."""
+    return world.ranks and world.readers[client].stage == Get.USED
+
+
+@sometimes(key=Keys)
+def an_object_was_complete(world: World, key: int) -> bool:
+    """An object could be looked up."""
+    return world.objects[key].entry == Entry.COMPLETE
+
+
+@sometimes(client=Clients)
+def a_put_was_tried(world: World, client: int) -> bool:
+    """A put was given a space."""
+    return world.readers[client].stage == Get.WRITING
+
+
+@sometimes(segment=Segments)
+def a_segment_was_unreachable(world: World, segment: int) -> bool:
+    """A worker that lends memory had died, or was struck off, or its address was lost."""
+    here = world.segments[segment]
+    return here.mount != Mount.MOUNTED or not here.published

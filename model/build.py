@@ -23,7 +23,7 @@ from rackproof.model import (
 from rackproof.model.cache import IN_FLIGHT, Cache, Event
 from rackproof.model.endpoint import Endpoint, Role
 from rackproof.model.index import Known
-from rackproof.model.kernel import Bundle, ModelError, Property, System, Transition
+from rackproof.model.kernel import Bundle, Identifiers, ModelError, Property, System, Transition
 from rackproof.model.kv import Block, Load, Loads
 from rackproof.model.peers import Link, Peer
 from rackproof.model.protocol import Protocol
@@ -31,7 +31,21 @@ from rackproof.model.request import Request
 from rackproof.model.retry import Retry
 from rackproof.model.rooms import Room
 from rackproof.model.scope import Scope
-from rackproof.model.sorts import Blocks, Links, Peers, Requests, Rooms, Trays, Workers
+from rackproof.model.sorts import (
+    Blocks,
+    Clients,
+    Keys,
+    Links,
+    Peers,
+    Requests,
+    Rooms,
+    Segments,
+    Spaces,
+    Trays,
+    Workers,
+)
+from rackproof.model.store import gets, loss, puts, room
+from rackproof.model.store.records import Entry, Object, Reader, Segment, Space
 from rackproof.model.stream import Attempt, Stream
 from rackproof.model.world import World
 
@@ -60,6 +74,10 @@ MACHINES: Final = (
     rooms,
     cache,
     index,
+    gets,
+    puts,
+    room,
+    loss,
 )
 """The files of the machines, in the order in which their transitions are told."""
 
@@ -91,6 +109,7 @@ def build(
             Blocks: _block_names(placement, homes),
             Peers: _peer_names(scope, placement),
             Links: tuple(_link_names(scope, placement)),
+            **_store_names(scope),
         },
         interchangeable=_interchangeable(scope, placement, homes),
     )
@@ -136,6 +155,43 @@ def _link_names(scope: Scope, placement: Placement) -> Iterator[str]:
         yield f"{names[reader]}->{names[serving]}"
 
 
+def _store_names(scope: Scope) -> dict[Identifiers, tuple[str, ...]]:
+    client, several = "rank" if scope.ranks else "client", scope.segments > 1
+    return {
+        Keys: tuple(f"key-{i}" for i in range(len(_objects(scope)))),
+        Clients: tuple(f"{client}-{i}" for i in range(scope.clients)),
+        Segments: tuple(f"segment-{i}" for i in range(_segments(scope))),
+        Spaces: tuple(
+            f"space-{i % scope.spaces}" + (f"@segment-{segment}" if several else "")
+            for i, segment in enumerate(_lenders(scope))
+        ),
+    }
+
+
+def _segments(scope: Scope) -> int:
+    """How many segments there are: none without a store."""
+    return scope.segments if scope.clients else 0
+
+
+def _lenders(scope: Scope) -> tuple[int, ...]:
+    """The segment that each space is in."""
+    return tuple(segment for segment in range(_segments(scope)) for _ in range(scope.spaces))
+
+
+def _objects(scope: Scope) -> tuple[Object, ...]:
+    """What the master has at the start."""
+    there = [Object(entry=Entry.COMPLETE, space=i, put=1, oldest=1) for i in range(scope.stored)]
+    absent = [Object() for _ in range(scope.keys - scope.stored)]
+    return (*there, *absent) if scope.clients else ()
+
+
+def _spaces(scope: Scope) -> tuple[Space, ...]:
+    """What lies in the store at the start."""
+    there = [Space(owner=i, put=1, content=i, written=1, whole=True) for i in range(scope.stored)]
+    empty = [Space() for _ in range(len(_lenders(scope)) - scope.stored)]
+    return (*there, *empty) if scope.clients else ()
+
+
 def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequence[int]) -> World:
     each_request = range(scope.requests)
     each_attempt = range(scope.most_dispatches)
@@ -156,10 +212,19 @@ def _initial(protocol: Protocol, scope: Scope, placement: Placement, homes: Sequ
         roles=tuple(Role(instance.role) for instance in placement.instances),
         trays=tuple(instance.tray for instance in placement.instances),
         homes=tuple(homes),
-        readers=tuple(reader for reader, _ in pairs),
-        owners=tuple(serving for _, serving in pairs),
+        link_readers=tuple(reader for reader, _ in pairs),
+        link_owners=tuple(serving for _, serving in pairs),
         layouts_differ=scope.mixed_layouts,
         prefixes=scope.prefixes,
+        gets=scope.gets,
+        ranks=scope.ranks,
+        hot_copies=scope.hot_copies,
+        disk=scope.disk,
+        lenders=_lenders(scope),
+        objects=_objects(scope),
+        spaces=_spaces(scope),
+        segments=tuple(Segment() for _ in range(_segments(scope))),
+        readers=tuple(Reader() for _ in range(scope.clients)),
         requests=tuple(shape for _ in each_request),
         streams=tuple(
             Stream(attempts=tuple(Attempt() for _ in each_attempt)) for _ in each_request
@@ -192,14 +257,20 @@ def _restarts(scope: Scope) -> int:
     return sum(counts) if scope.prefixes else 0
 
 
+def _remounts(scope: Scope) -> int:
+    """How often a segment of the store may be mounted anew."""
+    counts = [scope.faults.get(f"segment-{fault}", 0) for fault in ("return", "silence")]
+    return max(sum(counts), 1)
+
+
 def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
     return {
         "most": max(scope.tokens, scope.max_tokens or 0) + 1,
         "handles": scope.handles,
         "dispatches": scope.most_dispatches + 1,
         "round": scope.retry_limit + 2,
-        "gateway": scope.gateway_retries,
-        "client": scope.client_retries,
+        "gateway_rounds": scope.gateway_retries,
+        "client_rounds": scope.client_retries,
         "faults": max([1, *scope.faults.values()]),
         "changes": _changes(scope),
         "numbers": _changes(scope) + _restarts(scope),
@@ -212,6 +283,12 @@ def _sizes(scope: Scope, placement: Placement) -> dict[str, int]:
         "block": len(_homes(scope, placement)),
         "generation": scope.faults.get("peer-crash", 0) + 1,
         "version": scope.faults.get("weight-update", 0) + 1,
+        "puts": scope.clients * scope.gets * scope.segments + 2,
+        "pins": 2 * max(scope.clients * scope.gets, 1),
+        "segment_epochs": max(
+            sum(scope.faults.get(f"segment-{f}", 0) for f in ("return", "silence")), 1
+        ),
+        "gets": scope.gets,
     }
 
 
@@ -221,7 +298,7 @@ def _interchangeable(
     """The rack's own symmetry, with the blocks on its workers; and requests, all alike."""
     requests = tuple(((Requests, i),) for i in range(scope.requests))
     classes = [tuple(_bundle(names, homes) for names in group) for group in placement.bundles]
-    return (requests, *classes, *_links(scope, placement))
+    return (requests, *classes, *_links(scope, placement), *_in_store(scope))
 
 
 def _links(scope: Scope, placement: Placement) -> tuple[tuple[Bundle, ...], ...]:
@@ -234,6 +311,20 @@ def _links(scope: Scope, placement: Placement) -> tuple[tuple[Bundle, ...], ...]
         if readers.count(reader) == 1:
             found.setdefault(serving, []).append(((Peers, reader), (Links, link)))
     return (rooms, *(tuple(bundles) for bundles in found.values()))
+
+
+def _in_store(scope: Scope) -> tuple[tuple[Bundle, ...], ...]:
+    """What is alike in the store: clients, keys that are not there yet, segments that are empty."""
+    clients = tuple(((Clients, i),) for i in range(scope.clients))
+    if not scope.clients:
+        return ()
+    keys = tuple(((Keys, i),) for i in range(scope.stored, scope.keys))
+    lenders, first = _lenders(scope), -(-scope.stored // scope.spaces)
+    segments = tuple(
+        ((Segments, i), *((Spaces, space) for space, lender in enumerate(lenders) if lender == i))
+        for i in range(first, scope.segments)
+    )
+    return (clients, keys, segments)
 
 
 def _bundle(names: Sequence[tuple[str, int]], homes: Sequence[int]) -> Bundle:

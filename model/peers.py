@@ -124,12 +124,12 @@ def with_peer(world: World, peer: int, **changes: Any) -> World:
 
 def reader_of(world: World, link: int) -> Peer:
     """The worker that reads over a link."""
-    return world.peers[world.readers[link]]
+    return world.peers[world.link_readers[link]]
 
 
 def peer_of(world: World, link: int) -> Peer:
     """The worker whose memory a link reaches."""
-    return world.peers[world.owners[link]]
+    return world.peers[world.link_owners[link]]
 
 
 def broken(world: World, link: int) -> bool:
@@ -154,10 +154,10 @@ def dies(world: World, peer: int, felled: bool = False) -> World:
     """A worker's process ends, and with it all that it had open to others."""
     was = world.peers[peer].felled
     world = with_peer(world, peer, life=Life.DOWN, felled=was | felled)
-    for link, reader in enumerate(world.readers):
+    for link, reader in enumerate(world.link_readers):
         if reader == peer:
             world = forget(world, link)
-    for link, serving in enumerate(world.owners):
+    for link, serving in enumerate(world.link_owners):
         if serving == peer:
             world = with_link(world, link, accepted=None)
     return world
@@ -203,7 +203,7 @@ def outlived(world: World, peer: int) -> bool:
         (serving == peer)
         & (world.links[link].mapped != None)
         & ((world.links[link].mapped != here.generation) | (here.life == Life.DOWN))
-        for link, serving in enumerate(world.owners)
+        for link, serving in enumerate(world.link_owners)
     )
 
 
@@ -211,7 +211,7 @@ def still_mapped(world: World, peer: int) -> bool:
     """Whether somebody has memory of a worker mapped that its process no longer has."""
     return some(
         (serving == peer) & (world.links[link].mapped != None)
-        for link, serving in enumerate(world.owners)
+        for link, serving in enumerate(world.link_owners)
     )
 
 
@@ -225,7 +225,7 @@ def domain_fault(world: World) -> World | None:
         return world
     struck = [here.mapped != None for here in world.links]
     for peer in range(len(world.peers)):
-        ours = [hit for link, hit in enumerate(struck) if peer == world.readers[link]]
+        ours = [hit for link, hit in enumerate(struck) if peer == world.link_readers[link]]
         if some(ours):
             world = dies(world, peer, felled=True)
     return world
@@ -336,7 +336,7 @@ def fails(world: World, link: int) -> World:
     if policy == LinkFailure.WAIT:
         return with_link(world, link, read=Read.STRANDED)
     if policy == LinkFailure.CRASH:
-        return dies(world, world.readers[link], felled=True)
+        return dies(world, world.link_readers[link], felled=True)
     return with_link(world, link, read=Read.FAILED)
 
 
@@ -510,7 +510,7 @@ def close_under_unpack(world: World, link: int) -> World | None:
         return None
     if here.handle != Handle.PREPARING or world.protocol.quiesce_before_teardown:
         return None
-    return dies(world, world.readers[link], felled=True)
+    return dies(world, world.link_readers[link], felled=True)
 
 
 # Weights are updated.

@@ -57,8 +57,8 @@ class Retry:
     current: int | None = identifier(Attempts)
     dispatches: int = bounded(0, "dispatches")
     in_round: int = bounded(0, "round")
-    gateway: int = bounded(0, "gateway")
-    client: int = bounded(0, "client")
+    gateway: int = bounded(0, "gateway_rounds")
+    client: int = bounded(0, "client_rounds")
     accepted: bool = False
     afresh: bool = False
     failed: frozenset[int] = members(Workers)

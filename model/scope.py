@@ -49,24 +49,38 @@ class Scope:
     prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
     mixed_layouts: prefill workers lay KV out in another way than decode workers do. prefixes:
     blocks of cached prompt, each behind the one before, that the router's index follows.
-    cache_changes: how often caches change, in all. guided, short, withholds: the shape of every
-    request (see ``Request``). sessions: all requests are of one session, which is bound to the
-    worker it was first sent to. faults: how often each fault may happen, by its kebab-case name.
+    cache_changes: how often caches change, in all. clients: how many engines use a shared store; 0
+    for no store. keys: how many keys it has. segments: how many workers lend it memory. spaces: how
+    many objects each of them has room for. stored: how many of the keys are there at the start.
+    gets: how many look-ups each client makes. ranks: the clients are the ranks of one request.
+    hot_copies: clients keep what they read. disk: the store is on disks, which know what they do
+    not have. guided, short, withholds: the shape of every request (see ``Request``). sessions: all
+    requests are of one session, which is bound to the worker it was first sent to. faults: how
+    often each fault may happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
-    tokens: int = _size(2, 1, 64)
-    max_tokens: int | None = _size(None, 1, 64)
-    retry_limit: int = _size(1, 0, 16)
+    tokens: int = _size(2, 1, 64, part="requests")
+    max_tokens: int | None = _size(None, 1, 64, part="requests")
+    retry_limit: int = _size(1, 0, 16, part="requests")
     gateway_retries: int = _size(0, 0, 4)
     client_retries: int = _size(0, 0, 4)
-    blocks_per_worker: int = _size(1, 1, 16)
-    handles: int = _size(1, 1, 8)
+    blocks_per_worker: int = _size(1, 1, 16, part="requests")
+    handles: int = _size(1, 1, 8, part="requests")
     links: int = _size(0, 0, 16)
     rooms: int = _size(0, 0, 8)
     mixed_layouts: bool = False
     prefixes: int = _size(0, 0, 4)
     cache_changes: int = _size(3, 1, 8, part="prefixes")
+    clients: int = _size(0, 0, 4)
+    keys: int = _size(1, 1, 4, part="clients")
+    segments: int = _size(1, 1, 4, part="clients")
+    spaces: int = _size(1, 1, 4, part="clients")
+    stored: int = _size(0, 0, 4, part="clients")
+    gets: int = _size(1, 1, 4, part="clients")
+    ranks: bool = False
+    hot_copies: bool = False
+    disk: bool = False
     guided: bool = False
     short: bool = False
     withholds: bool = False
@@ -83,6 +97,9 @@ class Scope:
             )
         if self.prefixes and self.requests:
             raise ModelError("prefixes are looked at by themselves: requests is 0 there")
+        room = min(self.keys, self.segments * self.spaces)
+        if self.stored > room:
+            raise ModelError(f"stored is at most {room} (keys, and spaces), not {self.stored}")
         for fault, count in self.faults.items():
             if fault not in fault_names():
                 raise ModelError(f"there is no fault {fault!r}")

@@ -24,3 +24,11 @@ Prefixes: Final = Identifiers("prefix", ordered=True)
 Places: Final = Identifiers("event", ordered=True)
 """Room for events on their way."""
 Attempts: Final = Identifiers("attempt", ordered=True)
+Keys: Final = Identifiers("key")
+"""What objects of a shared store are found by: the hash of a prefix."""
+Clients: Final = Identifiers("client")
+"""An engine that uses a shared store, or one of its ranks."""
+Segments: Final = Identifiers("segment")
+"""The memory (or disk) that one worker lends a shared store."""
+Spaces: Final = Identifiers("space")
+"""Room for one object, in a segment."""

@@ -16,7 +16,19 @@ from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
 from rackproof.model.rooms import Room
-from rackproof.model.sorts import Blocks, Links, Peers, Requests, Rooms, Workers
+from rackproof.model.sorts import (
+    Blocks,
+    Clients,
+    Keys,
+    Links,
+    Peers,
+    Requests,
+    Rooms,
+    Segments,
+    Spaces,
+    Workers,
+)
+from rackproof.model.store.records import Leader, Master, Object, Reader, Segment, Space
 from rackproof.model.stream import Stage, Stream
 
 
@@ -29,12 +41,15 @@ class World:
     front; most_dispatches: all of that together; handles: how many a transfer is split over;
     sessions: whether all requests are of one session, which is bound to a worker; given: the faults
     at the start. roles and trays: of each worker; homes: the worker that each block is on.
-    readers and owners: of each link, who reads over it and whose memory; layouts_differ: the two do
-    not lay KV out alike.
+    link_readers and link_owners: of each link, who reads over it and whose memory; layouts_differ:
+    the two do not lay KV out alike.
 
     discovery_up: discovery itself answers. draining: the frontend was told to stop. session: the
     worker that the session is bound to. domain_down: the NVLink domain has a fault. prefixes: how
-    many there are to cache; changes_left: how often caches may still change.
+    many there are to cache; changes_left: how often caches may still change. gets, ranks,
+    hot_copies, disk: how many look-ups a client of the store makes, whether clients are ranks of
+    one request, whether they keep copies, whether the store is on disks; lenders: the segment that
+    each space is in.
     """
 
     protocol: Protocol = fixed()
@@ -50,10 +65,15 @@ class World:
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
-    readers: tuple[int, ...] = fixed(())
-    owners: tuple[int, ...] = fixed(())
+    link_readers: tuple[int, ...] = fixed(())
+    link_owners: tuple[int, ...] = fixed(())
     layouts_differ: bool = fixed(default=False)
     prefixes: int = fixed()
+    gets: int = fixed()
+    ranks: bool = fixed()
+    hot_copies: bool = fixed()
+    disk: bool = fixed()
+    lenders: tuple[int, ...] = fixed()
     requests: tuple[Request, ...] = each(Requests)
     streams: tuple[Stream, ...] = each(Requests)
     loads: tuple[Loads, ...] = each(Requests)
@@ -71,6 +91,11 @@ class World:
     known: tuple[Known, ...] = each(Workers)
     router: Router = Router()
     changes_left: int = bounded(0, "changes")
+    objects: tuple[Object, ...] = each(Keys)
+    spaces: tuple[Space, ...] = each(Spaces)
+    segments: tuple[Segment, ...] = each(Segments)
+    readers: tuple[Reader, ...] = each(Clients)
+    master: Master = Master()
     budget: Budget = Budget()
 
     def spend(self, fault: str) -> World:
@@ -137,6 +162,33 @@ class World:
     def change(self) -> World:
         """The world with one change of a cache fewer to come."""
         return evolve(self, changes_left=self.changes_left - 1)
+
+    def with_object(self, key: int, **changes: Any) -> World:
+        """The world with what the master has under a key changed."""
+        return evolve(self, objects=put(self.objects, key, evolve(self.objects[key], **changes)))
+
+    def with_space(self, space: int, **changes: Any) -> World:
+        """The world with a space of the store changed."""
+        return evolve(self, spaces=put(self.spaces, space, evolve(self.spaces[space], **changes)))
+
+    def with_segment(self, segment: int, **changes: Any) -> World:
+        """The world with a segment of the store changed."""
+        changed = evolve(self.segments[segment], **changes)
+        return evolve(self, segments=put(self.segments, segment, changed))
+
+    def with_reader(self, client: int, **changes: Any) -> World:
+        """The world with a client of the store changed."""
+        changed = evolve(self.readers[client], **changes)
+        return evolve(self, readers=put(self.readers, client, changed))
+
+    def with_master(self, **changes: Any) -> World:
+        """The world with the master of the store changed."""
+        return evolve(self, master=evolve(self.master, **changes))
+
+    @property
+    def serving(self) -> bool:
+        """Whether the master of the store answers."""
+        return self.master.leader == Leader.SERVING
 
     def end(self, request: int, phase: Phase) -> World:
         """The world in which a request is over."""

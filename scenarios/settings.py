@@ -15,7 +15,7 @@ import attrs
 from attrs import evolve
 
 from rackproof.model.kernel import ModelError
-from rackproof.scenarios.errors import Problems, hint
+from rackproof.scenarios.errors import Problems
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.worlds import InputError, load_world, split_target
@@ -28,7 +28,6 @@ SETTING_KEYS: Final = ("world", "protocol", "rack", "scope")
 ROLES: Final = ("prefill", "decode", "aggregated")
 DEFAULT_PRESET: Final = "nvl72"
 DEFAULT_INSTANCES: Final = {"prefill": 1, "decode": 2}
-DEFAULT_FAULTS: Final = {"crash": 1}
 MOST_INSTANCES: Final = 144
 WORLD: Final = "a Python file and a name in it, such as lease.py:world"
 
@@ -73,15 +72,6 @@ def known_properties(setting: Setting | None, own: bool) -> Collection[str] | No
 def own_setting(file: Path, name: str, text: str) -> Setting:
     """The setting of a world of one's own."""
     return Setting(load_world(file, name), {"world": text}, file)
-
-
-def stack_setting(name: str) -> Setting:
-    """The setting of a stack in the default scope."""
-    from rackproof.scenarios.stacks import stack_names  # noqa: PLC0415
-
-    if name not in stack_names():
-        raise InputError(f"there is no stack {name!r}{hint(name, stack_names())}")
-    return bundled_setting(Bundled(name, faults=DEFAULT_FAULTS), Path())
 
 
 def bundled_setting(bundled: Bundled, path: Path) -> Setting:

@@ -21,9 +21,10 @@ from attrs import evolve, field, frozen
 
 from rackproof.model.protocol import Mechanism, Protocol, mechanisms, with_mechanisms
 from rackproof.scenarios.document import read
-from rackproof.scenarios.errors import Problems
+from rackproof.scenarios.errors import Problems, unknown
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import DEFAULT_STACK
+from rackproof.scenarios.worlds import InputError
 
 FOLDER: Final = Path(__file__).parent / "stacks"
 
@@ -43,6 +44,13 @@ class Stack:
 def stack_names() -> list[str]:
     """The names of the stacks there are."""
     return sorted({DEFAULT_STACK, *(path.stem for path in FOLDER.glob("*.yaml"))})
+
+
+def check_stack(name: str) -> str:
+    """The name of a stack that there is; ``InputError`` with the nearest one otherwise."""
+    if name not in stack_names():
+        raise InputError(unknown("stack", name, stack_names()))
+    return name
 
 
 @cache

@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rackproof.checker.report.setting import remedy
+from rackproof.checker.exams import Examined
+from rackproof.checker.report.setting import remedy, scope_in_words
+from rackproof.checker.report.stack import mended
 from rackproof.checker.trace import Step, Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import Report
@@ -23,13 +25,15 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     """The lines of a violation, from the property to the command that shows it again."""
     trace = result.trace
     assert trace is not None, "only a violation has a counterexample"
-    mended = remedy(report, result)
+    fixed = remedy(report, result)
     lines = [f"{result.prop.name} is {result.words}", "", f"  {result.prop.statement}"]
     if result.prop.why:
         lines.append(f"  Why it matters: {result.prop.why}")
     lines += ["", *run_in_words(trace), "", *_verdict(trace, result)]
-    if mended:
-        lines.append(f"  {mended}")
+    if isinstance(report, Examined):
+        lines += _exam(report, result)
+    if fixed:
+        lines.append(f"  {fixed}")
     if report.scenario is not None and report.scenario.source:
         lines.append(f"  As reported: {report.scenario.source}")
     return [*lines, f"  To see it again: {reproduce}"]
@@ -66,6 +70,14 @@ def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:
         if field is not None and not (step.is_fault and change.label.endswith(spent)):
             before, after = field.words(change.before), field.words(change.after)
             yield f"{fields.short[change.label]}: {before} -> {after}"
+
+
+def _exam(report: Examined, result: Result) -> list[str]:
+    """Which exam this is, and what would mend it there."""
+    run = next(run for run, other in report.judged if other is result)
+    lines = [f"  In the exam {run.label}: {scope_in_words(run.case.setting)}"]
+    mends = mended(report, result.prop.name)
+    return [*lines, f"  There it holds with {mends}."] if mends else lines
 
 
 def _wrapped(parts: list[str], indent: str) -> list[str]:

@@ -30,13 +30,11 @@ def as_junit(reports: Sequence[Report]) -> str:
 
 def _suite(root: ET.Element, report: Report) -> None:
     suite = ET.SubElement(root, "testsuite", name=report.target, time=f"{report.seconds:.3f}")
-    for run in report.runs:
-        for result in run.results:
-            if result.judged:
-                _result(suite, report, run, result)
-        if run.is_vacuous:
-            case = _case(suite, report, f"something was tested, {run.label}", run)
-            _add(case, "failure", run.complaints[0], "vacuous")
+    for run, result in report.judged:
+        _result(suite, report, run, result)
+    for label in report.untested:
+        case = _case(suite, report, f"something was tested, {label}", None)
+        _add(case, "failure", "no property was put to the test", "vacuous")
     if report.replayed is not None:
         case = _case(suite, report, "steps", None)
         if report.replayed.complaints:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.report import stack
 from rackproof.checker.report.setting import effective
 from rackproof.checker.trace import Change, Trace
 from rackproof.checker.verdicts import Result
@@ -23,11 +25,12 @@ def as_data(report: Report) -> dict[str, Any]:
         "status": int(report.status),
         "seconds": round(report.seconds, 6),
     }
-    scenario = report.scenario
-    if scenario is not None:
-        data["source"] = scenario.source
-        data.update({"scope": {}, **_setting(scenario.case.setting)})
-    for run in report.runs:
+    if isinstance(report, Examined):
+        data.update(_examined(report))
+    elif report.scenario is not None:
+        data["source"] = report.scenario.source
+        data.update({"scope": {}, **_setting(report.scenario.case.setting)})
+    for run in () if isinstance(report, Examined) else report.runs:
         told = {"properties": _properties(run), "coverage": _coverage(run)}
         if run.label == WITH_FIX:
             data["fix"] = {**_setting(run.case.setting), **told}
@@ -39,6 +42,25 @@ def as_data(report: Report) -> dict[str, Any]:
     if report.complaints:
         data["complaints"] = report.complaints
     return data
+
+
+def _examined(report: Examined) -> dict[str, Any]:
+    """A stack in its exams: how each was explored, and the result that decides each property."""
+    guards = [str(guard) for guard in report.guards]
+    return {
+        "exams": [
+            {"name": run.label, **_setting(run.case.setting), **_explored(run)}
+            for run in report.runs
+        ],
+        "properties": [
+            {**_result(run, result), **stack.as_data(report, run, result)}
+            for run, result in report.judged
+        ],
+        "coverage": {
+            "never_fired": [kebab(name) for name in report.idle],
+            **({"guards": guards} if guards else {}),
+        },
+    }
 
 
 def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
@@ -76,18 +98,24 @@ def _coverage(run: Run) -> dict[str, list[str]]:
     }
 
 
-def _result(run: Run, result: Result) -> dict[str, Any]:
+def _explored(run: Run) -> dict[str, Any]:
     findings = run.findings
-    data: dict[str, Any] = {
-        "name": result.prop.name,
-        "verdict": result.verdict.value,
-        "judged": result.judged,
-        "met": result.complaint is None,
+    return {
         "engine": findings.engine,
         "states": findings.states,
         "transitions": findings.transitions,
         "depth": findings.depth,
         "seconds": round(findings.seconds, 6),
+    }
+
+
+def _result(run: Run, result: Result) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "name": result.prop.name,
+        "verdict": result.verdict.value,
+        "judged": result.judged,
+        "met": result.complaint is None,
+        **_explored(run),
     }
     if result.reason:
         data["reason"] = result.reason

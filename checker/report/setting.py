@@ -24,6 +24,12 @@ _COUNTED: Final = {
     "rooms": ("room", ""),
     "prefixes": ("prefix block", ""),
     "cache-changes": ("change", " of a cache"),
+    "clients": ("client", " of a store"),
+    "keys": ("key", ""),
+    "stored": ("key", " stored"),
+    "segments": ("segment", ""),
+    "spaces": ("space", " per segment"),
+    "gets": ("look-up", " per client"),
 }
 
 
@@ -73,7 +79,7 @@ def differences(before: Setting, after: Setting) -> list[str]:
     """What two settings differ in, as it is written in a scenario: release: lease -> heartbeat."""
     old, new = _described(before), _described(after)
     return [
-        f"{key}: {_written(old.get(key))} -> {_written(new.get(key))}"
+        f"{key}: {written(old.get(key))} -> {written(new.get(key))}"
         for key in dict.fromkeys([*old, *new])
         if old.get(key) != new.get(key)
     ]
@@ -150,14 +156,14 @@ def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
             yield f"{name.replace('-', ' ')} {value}"
 
 
-def _written(value: object) -> str:
+def written(value: object) -> str:
     """A value as YAML has it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_written(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {written(item)}' for key, item in value.items())}}}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(written, value))}]"
     return "none" if value is None else str(value)

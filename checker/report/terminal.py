@@ -14,9 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rackproof.checker.coverage import Coverage
+from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.report import stack
 from rackproof.checker.report.counterexample import counterexample, run_in_words
 from rackproof.checker.report.setting import scope_in_words
+from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.checker.verdicts import Result, Verdict, counted
@@ -25,21 +28,6 @@ from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.steps import kebab
 
-MARKS: Final = {
-    Status.OK: ("ok", "green"),
-    Status.VIOLATED: ("FAILED", "bold red"),
-    Status.INCONCLUSIVE: ("open", "yellow"),
-    Status.BAD_INPUT: ("error", "bold red"),
-    Status.OUR_FAULT: ("crash", "bold red"),
-}
-COLOURS: Final = {
-    Verdict.PROVED: "green",
-    Verdict.HOLDS: "green",
-    Verdict.VIOLATED: "red",
-    Verdict.VACUOUS: "yellow",
-    Verdict.INCONCLUSIVE: "yellow",
-}
-UNTESTED: Final = ("untested", "yellow")
 PIPE_WIDTH: Final = 160
 FOLDED: Final = 24
 """The least width to which the column of scenarios is folded."""
@@ -71,9 +59,12 @@ class Terminal:
         for report in reports:
             self._counterexamples(report, saved, self.verbosity > 0 or not several)
         for report in reports:
-            if in_full or (self.verbosity == 0 and report.target.startswith("stack:")):
+            if in_full:
                 self._scope(report, several)
-        self.table(reports)
+        for report in reports:
+            if isinstance(report, Examined):
+                self._examined(report)
+        self.table([report for report in reports if not isinstance(report, Examined)])
         for report in reports:
             if in_full:
                 self._untested(report, several)
@@ -85,13 +76,21 @@ class Terminal:
     def _scope(self, report: Report, several: bool) -> None:
         """Print how much is explored, and where."""
         words = scope_in_words(report.scenario.case.setting) if report.scenario else None
-        if words is not None:
+        if words is not None and not isinstance(report, Examined):
             where = f"{report.target}: " if several else ""
             self.out.print(f"{where}scope: {words}", soft_wrap=True)
 
+    def _examined(self, report: Examined) -> None:
+        """Print what became of a stack in its exams."""
+        if self.verbosity >= 0 and report.runs:
+            told = f"{report.target}, {stack.summary(report)} ({in_words(report.seconds)})"
+            self.out.print(Text(told, "bold"), soft_wrap=True)
+            self.out.print(stack.table(report, self.out.width), crop=False)
+            self.out.print()
+
     def _untested(self, report: Report, several: bool) -> None:
         """Print why a property was not put to the test; with -v, why some were not judged."""
-        every = self.verbosity > 0
+        every = self.verbosity > 0 and not isinstance(report, Examined)
         for run in report.runs:
             where = f"{report.target}: " if several else ""
             where += "with the fix, " if run.label == WITH_FIX else ""
@@ -109,6 +108,9 @@ class Terminal:
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""
+        if isinstance(report, Examined):
+            self._covered(report)
+            return
         own = report.scenario is not None and report.scenario.case.setting.file is not None
         for run in report.runs:
             whole = run.findings.reason is None
@@ -121,6 +123,15 @@ class Terminal:
                 self.out.print(f"never fired ({where}): {', '.join(names)}", soft_wrap=True)
             if run.coverage:
                 self._guards(where, run.coverage)
+
+    def _covered(self, report: Examined) -> None:
+        """Print what took effect in no exam: with -v, and where it was asked for."""
+        asked = any(run.coverage for run in report.runs)
+        if report.idle and (asked or self.verbosity > 0):
+            names = ", ".join(map(kebab, report.idle))
+            self.out.print(f"{report.target}: never fired in any exam: {names}", soft_wrap=True)
+        if report.guards:
+            self._guards(f"{report.target}, every exam", Coverage(tuple(report.guards)))
 
     def _guards(self, where: str, coverage: Coverage) -> None:
         told = coverage.reason or "guards that always came out the same way"
@@ -211,10 +222,9 @@ class Terminal:
 
 def shown(report: Report, expected_too: bool) -> Iterator[Result]:
     """The violations to print: those complained of, and perhaps those that were expected."""
-    for run in report.runs:
-        for result in run.results:
-            if result.trace is not None and result.judged and (expected_too or result.complaint):
-                yield result
+    for _, result in report.judged:
+        if result.trace is not None and (expected_too or result.complaint):
+            yield result
 
 
 def _labels(reports: Sequence[Report]) -> list[str]:

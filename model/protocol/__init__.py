@@ -39,6 +39,12 @@ from rackproof.model.protocol.peers import (
 )
 from rackproof.model.protocol.retry import Replay, RetryMechanisms
 from rackproof.model.protocol.rooms import RoomsMechanisms
+from rackproof.model.protocol.store import (
+    StoreAccess,
+    StoreFailure,
+    StoreMechanisms,
+    StoreProtection,
+)
 from rackproof.model.protocol.stream import StreamMechanisms, ZeroBudget
 
 __all__ = [
@@ -55,6 +61,9 @@ __all__ = [
     "Replay",
     "RestartSignal",
     "SenderStops",
+    "StoreAccess",
+    "StoreFailure",
+    "StoreProtection",
     "Transfer",
     "WeightsCheck",
     "ZeroBudget",
@@ -70,6 +79,7 @@ CONCERNS: Final = {
     "peers": PeersMechanisms,
     "rooms": RoomsMechanisms,
     "index": IndexMechanisms,
+    "store": StoreMechanisms,
 }
 """Each concern with its mechanisms, in the order in which they are told."""
 
@@ -83,6 +93,7 @@ class Protocol(
     PeersMechanisms,
     RoomsMechanisms,
     IndexMechanisms,
+    StoreMechanisms,
 ):
     """A choice of every mechanism."""
 

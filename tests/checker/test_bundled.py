@@ -7,7 +7,6 @@ import pytest
 from ruamel.yaml import YAML
 
 from rackproof.checker.cli import run
-from rackproof.scenarios.stacks import stack_names
 
 GUIDED = """\
 rackproof: 1
@@ -85,16 +84,3 @@ def test_a_fault_that_never_takes_effect_makes_every_pass_vacuous(
         "bounded-retries: expected holds, but it is vacuous (slow-read never took effect)"
         in capsys.readouterr().out
     )
-
-
-@pytest.mark.parametrize("name", stack_names())
-def test_every_stack_can_be_verified_in_its_default_scope(
-    capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    assert run(["verify", f"stack:{name}"]) in ((0,) if name == "reference" else (0, 1))
-    assert "time" in capsys.readouterr().out
-
-
-def test_a_stack_that_is_none_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["verify", "stack:dynamoo"]) == 2
-    assert "there is no stack 'dynamoo'; did you mean dynamo?" in capsys.readouterr().out

@@ -1,22 +1,43 @@
 """list and explain: everything there is can be listed and explained."""
 
+import re
 from pathlib import Path
 
 import attrs
 import pytest
 
+from rackproof.checker.bugs import bugs, read_bug
 from rackproof.checker.cli import KINDS, run
 from rackproof.checker.reference import SCENARIOS
 from rackproof.invariants import CATALOGUE
 from rackproof.model.build import TRANSITIONS
-from rackproof.model.protocol import mechanisms
+from rackproof.model.protocol import CONCERNS, mechanisms
 from rackproof.model.scope import Scope, fault_names
 from rackproof.scenarios.stacks import stack_names
 
 
+def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def grouped(out: list[str]) -> dict[str, list[str]]:
+    """The names of a list under its headings."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in out:
+        if line.startswith("    "):
+            found[heading].append(line.split()[0])
+        else:
+            heading = line.strip()
+            found[heading] = []
+    return found
+
+
 def listed(capsys: pytest.CaptureFixture[str], kind: str) -> list[str]:
-    assert run(["list", kind]) == 0
-    return [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    out = lines(capsys, "list", kind)
+    names = [line.split()[0] for line in out if line.startswith("    ")]
+    return list(dict.fromkeys(names or [line.split()[0] for line in out]))
 
 
 def explained(capsys: pytest.CaptureFixture[str], name: str) -> str:
@@ -58,8 +79,62 @@ def test_a_mechanism_is_explained_with_its_source_and_the_stacks(
 ) -> None:
     out = explained(capsys, "release")
     assert "source:" in out
-    assert "one of: on-finish, on-ack" in out
-    assert "reference:" in out
+    assert "one of: on-finish, on-ack, lease, heartbeat, quiescent (the reference: qui" in out
+    assert re.search("    dynamo +heartbeat +vllm#41383: kv_lease_duration and heartbeats\n", out)
+    assert re.search("    reference +quiescent\n", out)
+    assert "one of: true, false (the reference: true)" in explained(capsys, "finish-latch")
+
+
+def test_mechanisms_are_listed_by_concern(capsys: pytest.CaptureFixture[str]) -> None:
+    found = grouped(lines(capsys, "list", "mechanisms"))
+    assert [heading.split(":")[0] for heading in found] == list(CONCERNS)
+    assert "stream: what the client gets: tokens, finish reason, usage" in found
+    assert [name for names in found.values() for name in names] == [m.name for m in mechanisms()]
+
+
+def test_bugs_are_listed_by_property_then_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
+    out = lines(capsys, "list", "bugs")
+    assert out == lines(capsys, "list", "bugs", "--by", "property")
+    found = grouped(out)
+    properties = [heading.split(" / ")[0] for heading in found]
+    assert properties == sorted(properties, key=list(CATALOGUE).index)
+    assert "vllm-56104-sibling-handles-still-write" in found["kv-consistent / wait-for-all-handles"]
+    for bug in bugs():
+        under = [heading.split(" / ")[0] for heading, names in found.items() if bug.name in names]
+        assert sorted(under) == sorted(bug.properties)
+
+
+def test_bugs_are_listed_by_stack_and_by_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
+    by_stack = grouped(lines(capsys, "list", "bugs", "--by", "stack"))
+    assert set(by_stack) <= set(stack_names())
+    assert sorted(name for names in by_stack.values() for name in names) == [
+        bug.name for bug in bugs()
+    ]
+    by_mechanism = grouped(lines(capsys, "list", "bugs", "--by", "mechanism"))
+    known = [mechanism.name for mechanism in mechanisms()]
+    assert [name for name in by_mechanism if name in known] == sorted(
+        (name for name in by_mechanism if name in known), key=known.index
+    )
+    assert "dynamo-7930-guided-request-migrated" in by_mechanism["migrate-guided-requests"]
+
+
+def test_what_bugs_are_grouped_by_must_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list", "drills", "--by", "stack"]) == 2
+    assert "--by is for bugs" in capsys.readouterr().err
+    assert run(["list", "bugs", "--by", "colour"]) == 2
+    assert "'colour' is not one of" in capsys.readouterr().err
+
+
+def test_the_bugs_that_have_to_do_with_a_name_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    bug = "dynamo-7930-guided-request-migrated"
+    caught = explained(capsys, "migrate-guided-requests")
+    assert re.search(f"what catches them:\n    {bug} +no-duplicate-tokens\n", caught)
+    violated = explained(capsys, "no-duplicate-tokens")
+    assert re.search(f"    {bug} +migrate-guided-requests\n", violated)
+    assert re.search(f"    {bug} +no-duplicate-tokens\n", explained(capsys, "stack:dynamo"))
+    for each in bugs():
+        for name in (*each.properties, *each.mechanisms):
+            assert f"    {each.name} " in explained(capsys, name)
 
 
 def test_a_scenario_is_explained_by_its_name_or_its_file(
@@ -130,3 +205,34 @@ def test_the_recommended_path_is_as_one_would_write_it(
     assert explained(capsys, "dynamo-7930").endswith(f"  rackproof verify {path}\n")
     monkeypatch.chdir(tmp_path)
     assert explained(capsys, "dynamo-7930").endswith(f"  rackproof verify {file}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ("reference", (), ())),
+        ("- a\n", ("reference", (), ())),
+        (
+            "protocol: {stack: dynamo, release: lease}\n"
+            "expect: {progress: {violated: {steps: 3}}, no-kv-leak: violated, usage-exact: holds}\n"
+            "fix: {protocol: {release: heartbeat}}\n",
+            ("dynamo", ("progress", "no-kv-leak"), ("release",)),
+        ),
+        (
+            "protocol: {finish-latch: false}\nfix: {protocol: {stack: reference}}\n",
+            ("reference", (), ("finish-latch",)),
+        ),
+        (
+            "protocol: {clear-overload: false}\nfix: {scope: {tokens: 1}}\n",
+            ("reference", (), ("clear-overload",)),
+        ),
+    ],
+)
+def test_what_a_bug_is_about_is_read_off_its_file(
+    tmp_path: Path, text: str, expected: tuple[str, tuple[str, ...], tuple[str, ...]]
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text or "{}\n")
+    bug = read_bug(path)
+    assert (bug.stack, bug.properties, bug.mechanisms) == expected
+    assert bug.headings("mechanism") == (list(bug.mechanisms) or ["no mechanism"])

@@ -54,4 +54,4 @@ def test_a_scenario_of_a_report_is_named_after_it() -> None:
     for path in BUGS:
         source = load(path).source or ""
         if match := re.search(r"/(\w+)/(?:issues|pull)/(\d+)$", source):
-            assert path.stem.startswith("-".join(match.groups()))
+            assert path.stem.startswith("-".join(match.groups()).lower())

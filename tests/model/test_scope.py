@@ -36,10 +36,10 @@ def test_what_makes_no_sense_is_refused(values: dict[str, Any], message: str) ->
 
 
 def test_every_fault_has_a_transition_and_every_fault_of_a_transition_a_budget() -> None:
-    # A client that leaves is counted like a fault, though it is the client's choice.
+    # What a client or the rest of the fleet chooses to do is counted like a fault, and is none.
     counted = {name.replace("-", "_") for name in fault_names()}
     broken = {transition.name for transition in TRANSITIONS if transition.kind is Kind.FAULT}
-    assert counted == broken | {"leave"}
+    assert counted == broken | {"leave", "removal", "pressure"}
 
 
 def test_faults_that_are_not_named_have_no_budget() -> None:

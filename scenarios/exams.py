@@ -1,0 +1,66 @@
+"""The exams: the default scopes in which a stack is put to the test.
+
+An exam is a scenario without ``protocol``, which the stack fills in. It expects nothing: each
+property of the catalogue that it puts to the test must hold. Whoever adds a part to the world adds
+an exam for it, a file in ``exams/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from attrs import evolve, frozen
+
+from rackproof.scenarios.document import read
+from rackproof.scenarios.errors import Problems, hint
+from rackproof.scenarios.loader import TEXTS, load
+from rackproof.scenarios.places import Place
+from rackproof.scenarios.schema import Bundled, Setting
+from rackproof.scenarios.settings import bundled_setting
+
+FOLDER: Final = Path(__file__).parent / "exams"
+KEYS: Final = ("rackproof", *TEXTS, "rack", "scope")
+
+
+@frozen
+class Exam:
+    """A scope on a rack, with the protocol left open; ``name`` is its file's, ``title`` a line."""
+
+    name: str
+    title: str
+    why: str | None
+    bundled: Bundled
+
+    def setting(self, stack: str, changes: Mapping[str, object] | None = None) -> Setting:
+        """The world in which a stack sits this exam, with some mechanisms changed."""
+        return bundled_setting(evolve(self.bundled, stack=stack, mechanisms=changes or {}), FOLDER)
+
+
+@cache
+def exams() -> tuple[Exam, ...]:
+    """Every exam, by name."""
+    return tuple(
+        read_exam(path) for path in sorted(FOLDER.glob("*.yaml"), key=lambda path: path.stem)
+    )
+
+
+def read_exam(path: Path) -> Exam:
+    """Read an exam; ``ScenarioError`` names file, line and key of every mistake."""
+    problems = Problems(path)
+    found = Place(read(path), "", 0, problems).entries("a map that begins with rackproof: 1") or {}
+    for key, place in found.items():
+        if key == "protocol":
+            place.fail("is left open in an exam: it is that of the stack")
+        elif key not in KEYS:
+            place.fail(f"there is no such key in an exam{hint(key, sorted(KEYS))}")
+    if "rack" in found and found["rack"].is_map:
+        file = (found["rack"].entries() or {}).get("path")
+        if file is not None:
+            file.fail("an exam is on a preset")
+    problems.check()
+    scenario = load(path)
+    assert scenario.case.setting.bundled is not None, "without world: it is the bundled one"
+    return Exam(path.stem, scenario.name, scenario.why, scenario.case.setting.bundled)
