@@ -34,6 +34,8 @@ from rackproof.checker.search.threads import Team, available_cores
 from rackproof.checker.symmetry import Class
 from rackproof.model.kernel import Scope
 
+NEVER: Final = -1
+"""A monitor that sees nothing."""
 SOUGHT: Final = "the search ended at the violations that were sought"
 
 
@@ -98,10 +100,13 @@ class _Search:
         self.everywhere = self.monitors.everywhere()
 
     def _numbers(self, names: Collection[str]) -> set[int]:
-        unknown = set(names) - {p.name for p in self.monitors.properties}
-        if unknown:
+        """The monitors of properties; of one that speaks of nothing there is none to wait for."""
+        known = {p.name for p in self.native.relation.system.properties}
+        watched = {p.name for p in self.monitors.properties}
+        if unknown := set(names) - known - watched:
             raise ValueError(f"no property is called {', '.join(sorted(unknown))}")
-        return {i for i, p in enumerate(self.monitors.properties) if p.name in names}
+        found = {i for i, p in enumerate(self.monitors.properties) if p.name in names}
+        return found | ({NEVER} if set(names) - watched else set())
 
     def run(self) -> Exploration:
         """Search, and gather what was seen."""

@@ -140,7 +140,7 @@ def test_a_stack_is_told_in_one_table(capsys: pytest.CaptureFixture[str]) -> Non
     ]
     assert ["ok", "no-lost-tokens", "holds", "3", "exams"] in rows
     assert ["untested", "kv-consistent", "vacuous"] in rows
-    assert "stack:dynamo, 3 exams: 6 violated, " in out
+    assert "stack:dynamo, 3 exams: 8 violated, " in out
     assert "There it holds with usage-from-request: true." in out
     assert "kv-consistent is vacuous: there is nothing it speaks of" in out
 
@@ -209,7 +209,7 @@ def test_the_counterexamples_of_a_stack_are_saved_and_replay(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert run(["verify", "stack:dynamo", "--save", str(tmp_path)]) == 1
-    assert len(list(tmp_path.iterdir())) == 6
+    assert len(list(tmp_path.iterdir())) == 8
     path = tmp_path / "stack-dynamo-usage-exact.yaml"
     assert run(["verify", str(path)]) == 0
     capsys.readouterr()
