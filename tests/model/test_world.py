@@ -67,7 +67,7 @@ COUNTS: dict[str, Count] = {
     "disaggregated, no fault": ("reference", PAIR, SMALL_TWICE, {}, 148, 75),
     "disaggregated, a crash": ("reference", TWO_DECODE, {"tokens": 1}, {"crash": 1}, 670, 341),
     "disaggregated, a client leaves": ("vllm-nixl", PAIR, SMALL_TWICE, {"leave": 1}, 1094, 548),
-    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 709, 368),
+    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 452, 239),
     "disaggregated, a transfer fails": (
         "reference",
         {"prefill": 2, "decode": 2},

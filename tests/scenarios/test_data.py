@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 
 from rackproof.checker.replay import replay
-from rackproof.model.protocol import Protocol, mechanisms
+from rackproof.model.protocol import Protocol, Replay, mechanisms
 from rackproof.scenarios.loader import load
 from rackproof.scenarios.stacks import FOLDER, load_stack, read_stack, stack_names
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 BUGS = sorted((ROOT / "bugs").glob("*.yaml"))
 DRILLS = sorted((ROOT / "drills").glob("*.yaml"))
+STACKS = [name for name in stack_names() if name != "reference"]
+SERVING = ("stream", "retry", "endpoint", "kv")
+HARMLESS = {"gateway-replay": (Replay.NEVER,)}
+"""Values that do nothing where there is no place for their mechanism."""
 
 
 @pytest.mark.parametrize("path", BUGS, ids=lambda path: path.stem)
@@ -43,6 +47,42 @@ def test_a_stack_tells_the_source_of_every_value_that_differs(name: str) -> None
     for mechanism in mechanisms():
         if getattr(stack.protocol, mechanism.field) != getattr(reference, mechanism.field):
             assert stack.sources.get(mechanism.name), mechanism.name
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_says_where_it_is_from_and_what_distinguishes_it(name: str) -> None:
+    stack = load_stack(name)
+    assert stack.version
+    assert (stack.source or "").startswith("https://")
+    assert 2 <= (stack.notes or "").count(". ") + 1 <= 4
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_tells_the_source_of_every_mechanism_of_serving(name: str) -> None:
+    sources = load_stack(name).sources
+    serving = [item.name for item in mechanisms() if item.concern in SERVING]
+    assert len(serving) > 60
+    assert [item for item in serving if not sources.get(item)] == []
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_every_source_of_a_stack_says_something(name: str) -> None:
+    for mechanism, source in load_stack(name).sources.items():
+        _, mark, told = source.rpartition(": ")
+        assert len((told if mark else source).strip()) > 3, mechanism
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_what_does_not_apply_to_a_stack_is_as_in_the_reference_or_as_if_it_were_not(
+    name: str,
+) -> None:
+    """A mechanism that a stack has no place for must not break anything there."""
+    stack, reference = load_stack(name), Protocol()
+    for mechanism in mechanisms():
+        if stack.sources.get(mechanism.name, "").startswith("not applicable:"):
+            value = getattr(stack.protocol, mechanism.field)
+            harmless = (getattr(reference, mechanism.field), *HARMLESS.get(mechanism.name, ()))
+            assert value in harmless, mechanism.name
 
 
 def test_the_reference_is_the_reference() -> None:
@@ -83,4 +123,5 @@ def test_mistakes_in_a_stack_are_told(tmp_path: Path, text: str, expected: str) 
 
 
 def test_the_stacks_are_where_they_are_looked_for() -> None:
-    assert {"dynamo", "reference", "vllm-nixl"} <= {path.stem for path in FOLDER.glob("*.yaml")}
+    assert {"reference", *STACKS} == {path.stem for path in FOLDER.glob("*.yaml")}
+    assert len(STACKS) > 8
