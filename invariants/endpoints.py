@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rackproof.invariants.premises import (
     a_client_left_or_a_worker_failed,
+    a_healthy_worker_was_unheard,
     a_worker_was_dead,
     a_worker_was_marked,
     a_worker_was_unlisted,
-    discovery_was_away,
 )
 from rackproof.model.endpoint import DEAD, Process
 from rackproof.model.kernel import always, eventually
@@ -53,13 +53,13 @@ def live_endpoint_selectable(world: World, worker: int) -> bool:
 
 @always(
     worker=Workers,
-    premise=discovery_was_away,
-    why="Discovery is there to tell who serves; that it is away is no reason to stop serving.",
-    catches=("dynamo#3493",),
+    premise=a_healthy_worker_was_unheard,
+    why="Discovery is there to tell who serves; that it is away, or slow, is no reason to stop.",
+    catches=("dynamo#3493", "TRT#18403"),
 )
-def discovery_outage_survived(world: World, worker: int) -> bool:
-    """No worker stops itself because discovery is away."""
-    return not world.endpoints[worker].stopped_by_outage
+def healthy_worker_stays(world: World, worker: int) -> bool:
+    """No worker that is well stops itself because discovery did not hear of it."""
+    return not world.endpoints[worker].stopped_while_well
 
 
 @always(

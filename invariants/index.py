@@ -106,3 +106,14 @@ def recovery_ends(world: World, worker: int) -> bool:
 def recovered_before_serving(world: World) -> bool:
     """A router serves once it has heard from every worker that answers."""
     return not world.router.early
+
+
+@eventually(
+    worker=Workers,
+    premise=a_worker_was_asked,
+    why="A router that asks the same thing over and over loads the worker, and learns nothing.",
+    catches=("dynamo#7863",),
+)
+def asking_ends(world: World, worker: int) -> bool:
+    """Again and again, the router waits for no answer of a live worker."""
+    return world.known[worker].lane != Lane.ASKING or not world.endpoints[worker].answers

@@ -97,7 +97,7 @@ def a_worker_was_unlisted(world: World, worker: int) -> bool:
 def a_worker_was_marked(world: World, worker: int) -> bool:
     """The router had marked a worker as not to be chosen."""
     endpoint = world.endpoints[worker]
-    return endpoint.inhibited or endpoint.overloaded
+    return endpoint.inhibited or endpoint.overloaded or endpoint.stale
 
 
 @sometimes(request=Requests)
@@ -113,9 +113,9 @@ def a_prefill_was_held(world: World, request: int, attempt: int) -> bool:
 
 
 @sometimes()
-def discovery_was_away(world: World) -> bool:
-    """Discovery was away."""
-    return not world.discovery_up
+def a_healthy_worker_was_unheard(world: World) -> bool:
+    """Discovery was away, or a renewal of a lease stalled."""
+    return not world.discovery_up or world.budget.lost_renewal < world.given.lost_renewal
 
 
 @sometimes(link=Links)

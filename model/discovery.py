@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackproof.model.endpoint import ANSWERS
+from rackproof.model.endpoint import ANSWERS, Process
 from rackproof.model.kernel import evolve, fault, step, timer, transition
 from rackproof.model.sorts import Workers
 
@@ -22,6 +22,18 @@ def lease_expires(world: World, worker: int) -> World | None:
     if not endpoint.listed or endpoint.process in ANSWERS or not world.discovery_up:
         return None
     return world.with_endpoint(worker, listed=False)
+
+
+@transition(fault, worker=Workers)
+def lost_renewal(world: World, worker: int) -> World | None:
+    """A renewal of the discovery lease of {worker} stalls, though the worker is well."""
+    endpoint = world.endpoints[worker]
+    if not world.budget.lost_renewal or endpoint.process != Process.UP or not endpoint.listed:
+        return None
+    world = world.spend("lost_renewal")
+    if world.protocol.renew_in_time:
+        return world
+    return world.with_endpoint(worker, listed=False, lapsed=True)
 
 
 @transition(fault, worker=Workers)
@@ -66,7 +78,7 @@ def discovery_returns(world: World) -> World | None:
 
 @transition(fault)
 def frontend_drain(world: World) -> World | None:
-    """The frontend is told to stop: it takes no new request and finishes what it has."""
+    """The frontend is told to stop: it takes no new request and finishes those it has taken."""
     if not world.budget.frontend_drain or world.draining:
         return None
     return evolve(world.spend("frontend_drain"), draining=True)

@@ -49,16 +49,17 @@ class Endpoint:
     """A worker, in truth and in belief.
 
     listed: discovery has it. mirrored: the router's own copy has it. removal_missed: the watcher
-    never saw it leave. inhibited, overloaded, stale: what the router holds against it (an error, a
-    full queue, no load report). half_open: it is to be sent a request on trial; on_trial: it has
-    that. busy: it has more than it can take. skewed: its clock is behind. The other truths are what
-    went wrong, once and for all.
+    never saw it leave. lapsed: its lease was lost though it is well. inhibited, overloaded, stale:
+    what the router holds against it (an error, a full queue, no load report). half_open: it is to
+    be sent a request on trial; on_trial: it has that. busy: it has more than it can take. skewed:
+    its clock is behind. The other truths are what went wrong, once and for all.
     """
 
     process: Process = Process.UP
     listed: bool = True
     mirrored: bool = True
     removal_missed: bool = False
+    lapsed: bool = False
     inhibited: bool = False
     half_open: bool = False
     on_trial: bool = False
@@ -66,7 +67,7 @@ class Endpoint:
     overloaded: bool = False
     stale: bool = False
     skewed: bool = False
-    stopped_by_outage: bool = False
+    stopped_while_well: bool = False
     dragged_down: bool = False
     blamed_for_client: bool = False
     restored_untested: bool = False
@@ -95,7 +96,7 @@ def restart(world: World, worker: int) -> World | None:
         if home == worker:
             world = world.with_block(block, owner=None, content=None)
     fresh = Endpoint(
-        stopped_by_outage=endpoint.stopped_by_outage,
+        stopped_while_well=endpoint.stopped_while_well,
         dragged_down=endpoint.dragged_down,
         blamed_for_client=endpoint.blamed_for_client,
         restored_untested=endpoint.restored_untested,
@@ -179,8 +180,10 @@ def self_fence(world: World, worker: int) -> World | None:
     endpoint = world.endpoints[worker]
     if endpoint.process != Process.UP or endpoint.listed:
         return None
-    outage = endpoint.stopped_by_outage | (not world.discovery_up)
-    return world.with_endpoint(worker, process=Process.STOPPED, stopped_by_outage=outage)
+    well = (not world.discovery_up) | endpoint.lapsed
+    return world.with_endpoint(
+        worker, process=Process.STOPPED, stopped_while_well=endpoint.stopped_while_well | well
+    )
 
 
 @transition(step, worker=Workers, peer=Workers)

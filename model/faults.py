@@ -17,6 +17,7 @@ class Budget:
     tray_loss: int = bounded(0, "faults")
     overload: int = bounded(0, "faults")
     lost_report: int = bounded(0, "faults")
+    lost_renewal: int = bounded(0, "faults")
     churn: int = bounded(0, "faults")
     discovery_outage: int = bounded(0, "faults")
     frontend_drain: int = bounded(0, "faults")

@@ -52,9 +52,12 @@ class Reading(Enum):
 
 @frozen
 class Answer:
-    """An answer on its way: what the router is to believe, and the number to go on with."""
+    """An answer on its way: what the router is to believe, and the number to go on with; refused:
+    some of it continues what the router does not know.
+    """
 
     answered: bool = False
+    refused: bool = False
     content: frozenset[int] = members(Prefixes)
     resume: int = bounded(0, "numbers")
     from_epoch: int = bounded(0, "epochs")
@@ -207,10 +210,15 @@ def write_split(world: World, worker: int, prefix: int) -> World | None:
 
 @transition(step, worker=Workers, prefix=Prefixes)
 def refuse_orphan(world: World, worker: int, prefix: int) -> World | None:
-    """The router hears that {worker} holds {prefix}, does not know its parent, and drops that."""
+    """The router hears that {worker} holds {prefix}, and refuses it: its parent is not known."""
     if not arrives(world, worker, prefix, Kind.STORED) or world.known[worker].open:
         return None
-    return consumed(world, worker) if parent_unknown(world, worker, prefix) else None
+    if not parent_unknown(world, worker, prefix):
+        return None
+    world, asks = consumed(world, worker), world.protocol.after_gap != AfterGap.IGNORE
+    if world.protocol.ask_for_parents and asks and world.known[worker].lane == Lane.FOLLOWING:
+        return world.with_known(worker, lane=Lane.ASKING)
+    return world
 
 
 @transition(step, worker=Workers, prefix=Prefixes)
@@ -312,7 +320,7 @@ def answer(world: World, worker: int) -> World | None:
     if world.protocol.after_gap == AfterGap.REPLAY:
         found = replayed(world, worker)
     else:
-        found = Answer(True, cache.holds, cache.next, cache.epoch)
+        found = Answer(True, False, cache.holds, cache.next, cache.epoch)
     # What is still on its way is older than the answer.
     world = world.with_cache(worker, flight=nothing(world))
     return world.with_known(worker, answer=found)
@@ -320,11 +328,13 @@ def answer(world: World, worker: int) -> World | None:
 
 @transition(step, worker=Workers)
 def take_answer(world: World, worker: int) -> World | None:
-    """The router has the answer of {worker}, and follows its events from there on."""
+    """The router has the answer of {worker}: it follows its events from there on, or asks again."""
     known = world.known[worker]
     if not world.prefixes or known.lane != Lane.ASKING or not known.answer.answered:
         return None
     found = known.answer
+    if found.refused:
+        return world.with_known(worker, believed=found.content, answer=Answer())
     return world.with_known(
         worker,
         lane=Lane.FOLLOWING,
@@ -341,10 +351,22 @@ def replayed(world: World, worker: int) -> Answer:
     believed, due = known.believed, known.due
     if world.protocol.restart_signal == RestartSignal.EPOCH and cache.epoch != known.heard_epoch:
         believed, due = NOBODY, 0
+    refused = False
     for event in cache.kept:
         if event.kind != Kind.NOTHING and event.number >= due:
+            refused = refused | continues_unknown(world, believed, event)
             believed = told(world, believed, event)
-    return Answer(True, believed, max(due, cache.next), cache.epoch)
+    refused = refused & world.protocol.ask_for_parents
+    return Answer(True, refused, believed, max(due, cache.next), cache.epoch)
+
+
+def continues_unknown(world: World, believed: frozenset[int], event: Event) -> bool:
+    """Whether an event tells of a block whose parent is not among those that are believed."""
+    unknown = some(
+        (event.prefix == prefix) & lacks(believed, prefix - 1)
+        for prefix in range(1, world.prefixes)
+    )
+    return (event.kind == Kind.STORED) & unknown
 
 
 def told(world: World, believed: frozenset[int], event: Event) -> frozenset[int]:

@@ -57,7 +57,8 @@ class Load:
     ended in an error. garbage: one moved something else. reused: the source was another's by then.
     killed: the transfer was killed half-way. freed: the target was released once already. stale:
     the prefill worker has started again since; torn: while something was posted. ack_lost: what the
-    reader says does not get through. orphaned: its other half failed, and nobody said so.
+    reader says does not get through. prefill_untold, decode_untold: the other half failed, and this
+    one was not told.
     mistimed: it was timed out before it began. stuck: a handle could not be posted, and nobody was
     told.
     """
@@ -78,7 +79,8 @@ class Load:
     stale: bool = False
     torn: bool = False
     ack_lost: bool = False
-    orphaned: bool = False
+    prefill_untold: bool = False
+    decode_untold: bool = False
     mistimed: bool = False
     stuck: bool = False
 
@@ -99,17 +101,15 @@ def given_up(world: World, request: int, attempt: int) -> bool:
 @transition(step, request=Requests, attempt=Attempts, worker=Workers, block=Blocks)
 def prefill(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
     """{worker} computes the prefill of {request} into {block}."""
-    load, here = world.loads[request].attempts[attempt], world.blocks[block]
+    load, room = world.loads[request].attempts[attempt], world.blocks[block]
     if load.hold != Hold.ASKED or load.prefill != worker or world.homes[block] != worker:
         return None
-    if here.owner != None or load.stale or world.endpoints[worker].process not in ANSWERS:
+    if room.owner != None or load.stale or world.endpoints[worker].process not in ANSWERS:
         return None
-    if world.refuses(request, attempt) or world.retries[request].current != attempt:
+    if world.refuses(request, attempt):
         return None
-    phase, protocol = world.requests[request].phase, world.protocol
-    if phase not in (Phase.PREFILLING, Phase.DECODING):
-        return None
-    if _awaits_target(protocol) and load.target == None:
+    wanted = load.prefill_untold or not given_up(world, request, attempt)
+    if not wanted or (_awaits_target(world.protocol) and load.target == None):
         return None
     world = world.with_block(block, owner=request, content=request)
     world = acquitted(world, worker).with_load(request, attempt, hold=Hold.HELD, source=block)
@@ -117,9 +117,12 @@ def prefill(world: World, request: int, attempt: int, worker: int, block: int) -
         world = world.release_hold(request, attempt)
     if world.protocol.release_prefill_booking:
         world = world.with_retry(request, booked=world.retries[request].booked - {worker})
-    if world.requests[request].gone and not world.protocol.collect_after_cancel:
+    here = world.requests[request]
+    if here.phase != Phase.PREFILLING or world.retries[request].current != attempt:
+        return world
+    if here.gone and not world.protocol.collect_after_cancel:
         return world.end(request, Phase.CANCELLED)
-    return world.with_request(request, phase=Phase.READY) if phase == Phase.PREFILLING else world
+    return world.with_request(request, phase=Phase.READY)
 
 
 def _awaits_target(protocol: Protocol) -> bool:
@@ -135,7 +138,7 @@ def drop_prefill(world: World, request: int, attempt: int, worker: int) -> World
         return None
     if world.endpoints[worker].process not in ANSWERS or not given_up(world, request, attempt):
         return None
-    if load.orphaned:
+    if load.prefill_untold:
         return None
     if load.hold == Hold.ASKED:
         return sender_stops(world.with_load(request, attempt, hold=Hold.NONE), request, attempt)
@@ -162,7 +165,7 @@ def sender_stops(world: World, request: int, attempt: int) -> World:
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers, block=Blocks)
 def admit(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
-    """{worker} schedules {request} into {block}, and asks for its KV if it needs any."""
+    """{worker} allocates {block} for {request}, and asks for its KV unless it needs none."""
     here = world.streams[request].attempts[attempt]
     load, target = world.loads[request].attempts[attempt], world.blocks[block]
     if here.stage != Stage.ACCEPTED or here.worker != worker or world.homes[block] != worker:
@@ -230,7 +233,7 @@ def load_failed(world: World, request: int, attempt: int, target: int) -> World:
 
 @transition(timer, request=Requests, attempt=Attempts, source=Blocks)
 def hold_expires(world: World, request: int, attempt: int, source: int) -> World | None:
-    """The lease of {request} on {source} expires: nobody awake is going to read it."""
+    """The lease of {request} on {source} expires: nobody awake waits for it."""
     load, protocol = world.loads[request].attempts[attempt], world.protocol
     if load.hold != Hold.HELD or load.source != source or load.stale:
         return None
@@ -259,7 +262,7 @@ def _schedules(world: World, worker: int) -> bool:
 
 @transition(fault, request=Requests, attempt=Attempts)
 def slow_read(world: World, request: int, attempt: int) -> World | None:
-    """The read of {request} is slower than a lease, which ends if no heartbeat extends it."""
+    """The KV of {request} is wanted for longer than its lease, unless heartbeats extend that."""
     load = world.loads[request].attempts[attempt]
     if load.hold != Hold.HELD or not world.budget.slow_read:
         return None
@@ -274,16 +277,28 @@ def slow_read(world: World, request: int, attempt: int) -> World | None:
 
 @transition(fault, request=Requests, attempt=Attempts)
 def long_queue(world: World, request: int, attempt: int) -> World | None:
-    """{request} waits in the queue of its decode worker for longer than a transfer may take."""
-    load = world.loads[request].attempts[attempt]
-    if not world.budget.long_queue or load.hold != Hold.HELD:
+    """{request} waits in the queue of one half of its pair for longer than a transfer may take."""
+    load, stage = world.loads[request].attempts[attempt], _stage(world, request, attempt)
+    if not world.budget.long_queue:
         return None
-    if world.streams[request].attempts[attempt].stage != Stage.ACCEPTED:
+    at_decode = stage == Stage.ACCEPTED and load.hold == Hold.HELD
+    at_prefill = stage == Stage.LOADING and load.hold == Hold.ASKED
+    if not at_decode and not at_prefill:
         return None
     world = world.spend("long_queue")
     if world.protocol.deadline_from_transfer:
         return world
-    return world.release_hold(request, attempt).with_load(request, attempt, mistimed=True)
+    world = world.with_load(request, attempt, mistimed=True)
+    if at_decode:
+        return world.release_hold(request, attempt)
+    for target in range(len(world.homes)):
+        if load.target == target:
+            return load_failed(world, request, attempt, target)
+    return world
+
+
+def _stage(world: World, request: int, attempt: int) -> Stage:
+    return world.streams[request].attempts[attempt].stage
 
 
 @transition(fault, request=Requests, attempt=Attempts)

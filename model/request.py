@@ -35,13 +35,15 @@ class Request:
     """One request.
 
     guided: it has guided decoding. short: its decode worker needs no remote KV. withholds: the
-    detokeniser holds the text of its first token back (it may begin a stop string). gone: its
-    client left. needless: it failed though a worker could have been tried.
+    detokeniser holds the text of its first token back (it may begin a stop string). malformed:
+    every worker refuses it. gone: its client left. needless: it failed though a worker could have
+    been tried.
     """
 
     guided: bool = False
     short: bool = False
     withholds: bool = False
+    malformed: bool = False
     phase: Phase = Phase.QUEUED
     gone: bool = False
     needless: bool = False

@@ -18,12 +18,12 @@ from rackproof.model.kernel import (
     timer,
     transition,
 )
-from rackproof.model.kv import Hold
+from rackproof.model.kv import Hold, Load
 from rackproof.model.logic import lacks, some
 from rackproof.model.protocol import Dispatch, Replay, ZeroBudget
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Attempts, Requests, Workers
-from rackproof.model.stream import Finish, Link, Stage
+from rackproof.model.stream import Attempt, Finish, Link, Stage
 
 if TYPE_CHECKING:
     from rackproof.model.world import World
@@ -125,7 +125,7 @@ def overlooked(world: World, request: int, role: Role) -> bool:
 
 @transition(step, request=Requests, worker=Workers)
 def dispatch(world: World, request: int, worker: int) -> World | None:
-    """The router sends {request} to {worker}; where nobody listens, the dispatch fails at once."""
+    """The router sends {request} to {worker}; a dead or full worker refuses it at once."""
     if world.requests[request].phase != Phase.QUEUED:
         return None
     role = world.roles[worker]
@@ -212,7 +212,7 @@ def _begin(world: World, request: int, attempt: int, worker: int) -> World:
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """The router sends {request} on to {worker}, if somebody listens there."""
+    """The router sends {request} to {worker} for decode."""
     retry, endpoint = world.retries[request], world.endpoints[worker]
     phase, concurrent = world.requests[request].phase, Dispatch.CONCURRENT
     early = phase == Phase.PREFILLING and world.protocol.dispatch == concurrent
@@ -272,7 +272,7 @@ def start_stream(world: World, request: int, attempt: int, worker: int) -> World
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def refuse(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """{worker} refuses {request}: nothing is left to generate."""
+    """{worker} refuses {request} as malformed, or because nothing is left to generate."""
     if not world.refuses(request, attempt) or not present(world, request, attempt):
         return None
     here, load = world.streams[request].attempts[attempt], world.loads[request].attempts[attempt]
@@ -336,11 +336,18 @@ def notice(world: World, request: int, attempt: int, worker: int) -> World | Non
         # It says so at the end of the stream, behind all it sent before.
         told = here.received == here.sent and here.finish != Finish.SENT
         return lose(world, request, attempt, worker, Error.SHUTDOWN) if told else None
-    if not streams_from(world, request, attempt, worker):
+    if not connected(world, request, attempt, worker):
         return None
-    if process == Process.DOWN or here.link == Link.BROKEN or here.severed:
+    gone = process == Process.DOWN or forgotten(world, request, attempt, worker)
+    if gone or here.link == Link.BROKEN:
         return lose(world, request, attempt, worker, Error.DISCONNECT)
     return None
+
+
+def connected(world: World, request: int, attempt: int, worker: int) -> bool:
+    """Whether the frontend has a connection to a worker on which it waits for an attempt."""
+    waits = world.protocol.answer_on_connection & waits_unanswered(world, request, attempt, worker)
+    return streams_from(world, request, attempt, worker) | waits
 
 
 @transition(timer, request=Requests, attempt=Attempts, worker=Workers)
@@ -349,7 +356,7 @@ def stream_timeout(world: World, request: int, attempt: int, worker: int) -> Wor
     if not world.protocol.stream_timeout or not present(world, request, attempt):
         return None
     here = world.streams[request].attempts[attempt]
-    if not streams_from(world, request, attempt, worker):
+    if not connected(world, request, attempt, worker):
         return None
     if here.received != here.sent or here.finish == Finish.SENT:
         return None
@@ -411,11 +418,16 @@ def blamed(world: World, worker: int, error: Error) -> World:
 
 def lose(world: World, request: int, attempt: int, worker: int, error: Error) -> World:
     """One half of an attempt ended in an error: tell the other half, if it is told."""
-    if not world.protocol.abort_sibling:
-        pair = world.loads[request].attempts[attempt].prefill != None
-        began = world.streams[request].attempts[attempt].worker != None
-        if pair and began:
-            world = world.with_load(request, attempt, orphaned=True)
+    load = world.loads[request].attempts[attempt]
+    is_pair = load.prefill != None and world.streams[request].attempts[attempt].worker != None
+    if is_pair and not world.protocol.abort_sibling:
+        prefill = load.prefill == worker
+        world = world.with_load(
+            request,
+            attempt,
+            decode_untold=load.decode_untold | prefill,
+            prefill_untold=load.prefill_untold | (prefill == False),
+        )
     return recover(world, request, worker, error)
 
 
@@ -431,7 +443,8 @@ def recover(world: World, request: int, worker: int, error: Error) -> World:
     if stream.delivered >= world.max_tokens and protocol.zero_budget == ZeroBudget.FINISH:
         return world.with_stream(request, finished=True, withheld=False).end(request, Phase.DONE)
     if not migratable(world, request, error):
-        return give_up(world, request, not world.requests[request].guided)
+        spared = world.requests[request].guided or error == Error.REFUSED
+        return give_up(world, request, not spared)
     if retry.in_round >= world.a_round:
         return give_up(world, request, needless=False)
     return again(world, request)
@@ -489,18 +502,25 @@ def _replay(world: World, request: int) -> World:
 
 def _is_somewhere(world: World, request: int) -> bool:
     """Whether a live worker has an attempt of a request, and has not ended it."""
+    pairs = zip(world.streams[request].attempts, world.loads[request].attempts, strict=True)
     return some(
-        (here.worker == worker)
-        & (
-            (here.stage == Stage.ACCEPTED)
-            | (here.stage == Stage.LOADING)
-            | (here.stage == Stage.RUNNING)
-        )
-        & (here.severed == False)
+        (_decodes(here, worker) | _computes(load, worker))
         & (endpoint.answers | (endpoint.process == Process.HUNG))
-        for here in world.streams[request].attempts
+        for here, load in pairs
         for worker, endpoint in enumerate(world.endpoints)
     )
+
+
+def _decodes(here: Attempt, worker: int) -> bool:
+    """Whether a worker has accepted an attempt and not ended it."""
+    stages = (Stage.ACCEPTED, Stage.LOADING, Stage.RUNNING)
+    active = some(here.stage == stage for stage in stages)
+    return (here.worker == worker) & (here.severed == False) & active
+
+
+def _computes(load: Load, worker: int) -> bool:
+    """Whether a prefill worker has an attempt that it has not computed."""
+    return (load.prefill == worker) & (load.hold == Hold.ASKED) & (load.stale == False)
 
 
 @transition(client, request=Requests)

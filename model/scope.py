@@ -54,9 +54,9 @@ class Scope:
     many objects each of them has room for. stored: how many of the keys are there at the start.
     gets: how many look-ups each client makes. ranks: the clients are the ranks of one request.
     hot_copies: clients keep what they read. disk: the store is on disks, which know what they do
-    not have. guided, short, withholds: the shape of every request (see ``Request``). sessions: all
-    requests are of one session, which is bound to the worker it was first sent to. faults: how
-    often each fault may happen, by its kebab-case name.
+    not have. guided, short, withholds, malformed: the shape of every request (see ``Request``).
+    sessions: all requests are of one session, which is bound to the worker it was first sent to.
+    faults: how often each fault may happen, by its kebab-case name.
     """
 
     requests: int = _size(1, 0, 8)
@@ -84,6 +84,7 @@ class Scope:
     guided: bool = False
     short: bool = False
     withholds: bool = False
+    malformed: bool = False
     sessions: bool = False
     faults: Mapping[str, int] = field(factory=dict)
 

@@ -55,7 +55,8 @@ class Attempt:
 
     start: the first position it emits. late: a token of a step that was in flight when the request
     was preempted is still to come. severed: its worker has started again since, and knows nothing
-    of it. told: its worker has heard that nobody wants it. wasted: it got a token all the same.
+    of it. told: its worker has heard that nobody wants it. deaf: and has forgotten that. wasted: it
+    got a token all the same.
     """
 
     worker: int | None = identifier(Workers)
@@ -68,6 +69,7 @@ class Attempt:
     late: bool = False
     severed: bool = False
     told: bool = False
+    deaf: bool = False
     wasted: bool = False
 
 

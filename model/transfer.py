@@ -62,7 +62,7 @@ def land(world: World, request: int, attempt: int, source: int, target: int) -> 
 
 @transition(step, request=Requests, attempt=Attempts, target=Blocks)
 def load_ends(world: World, request: int, attempt: int, target: int) -> World | None:
-    """The engine with {target} sees that the load of {request} has ended, well or badly."""
+    """The engine with {target} takes the load of {request} for ended, well or badly."""
     load, here = world.loads[request].attempts[attempt], world.streams[request].attempts[attempt]
     if load.target != target or load.killed or load.stuck or here.severed:
         return None
@@ -160,15 +160,21 @@ def load_timeout(
     load, here = world.loads[request].attempts[attempt], world.streams[request].attempts[attempt]
     if load.prefill != worker or load.target != target or not world.protocol.load_timeout:
         return None
-    if here.stage != Stage.LOADING or load.flying or load.killed:
+    if here.stage != Stage.LOADING or load.killed:
         return None
     if world.endpoints[world.homes[target]].process not in ANSWERS or here.severed:
         return None
-    sends = world.endpoints[worker].process in ANSWERS and not load.stale
-    coming = load.unposted and sends and load.hold in (Hold.ASKED, Hold.HELD)
-    if not load.stuck and (coming or not load.unposted):
+    process, dead = world.endpoints[worker].process, False
+    if process in DEAD or load.torn:
+        dead = True
+    if load.flying and not dead:
         return None
-    return load_failed(world.with_load(request, attempt, stuck=False), request, attempt, target)
+    sends = process in ANSWERS and not load.stale
+    coming = load.unposted and sends and load.hold in (Hold.ASKED, Hold.HELD)
+    if not load.stuck and not load.flying and (coming or not load.unposted):
+        return None
+    given = world.with_load(request, attempt, stuck=False, flying=0)
+    return load_failed(given, request, attempt, target)
 
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
@@ -179,7 +185,11 @@ def abort(world: World, request: int, attempt: int, worker: int) -> World | None
         return None
     if here.stage in (Stage.IDLE, Stage.OVER) or world.endpoints[worker].process not in ANSWERS:
         return None
-    if world.loads[request].attempts[attempt].orphaned:
+    if world.loads[request].attempts[attempt].decode_untold:
+        return None
+    if here.stage == Stage.ACCEPTED and not world.protocol.keep_early_cancels:
+        return world.with_attempt(request, attempt, told=True, deaf=True)
+    if here.deaf:
         return None
     if here.stage == Stage.ACCEPTED:
         world = world.with_attempt(request, attempt, stage=Stage.OVER)

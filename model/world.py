@@ -267,7 +267,9 @@ class World:
         return self
 
     def refuses(self, request: int, attempt: int) -> bool:
-        """Whether a worker refuses an attempt because nothing is left to generate."""
+        """Whether a worker refuses an attempt: it is malformed, or nothing is left to generate."""
+        if self.requests[request].malformed:
+            return True
         start = self.streams[request].attempts[attempt].start
         return self.protocol.zero_budget == ZeroBudget.REFUSE and start >= self.max_tokens
 
@@ -279,7 +281,7 @@ class World:
         if load.flying or load.unposted:
             return self._reader(request, attempt, asleep=release != Release.HEARTBEAT)
         if here.stage in (Stage.ACCEPTED, Stage.LOADING):
-            return self._reader(request, attempt, asleep=release == Release.LEASE)
+            return self._reader(request, attempt, asleep=False)
         phase = self.requests[request].phase
         return here.stage == Stage.IDLE and retry.current == attempt and phase == Phase.READY
 

@@ -67,7 +67,12 @@ def _settings(scope: Scope, placement: Placement, homes: Sequence[int]) -> dict[
 
 def _states(scope: Scope, placement: Placement, homes: Sequence[int]) -> dict[str, object]:
     requests, attempts = range(scope.requests), range(scope.most_dispatches)
-    shape = Request(guided=scope.guided, short=scope.short, withholds=scope.withholds)
+    shape = Request(
+        guided=scope.guided,
+        short=scope.short,
+        withholds=scope.withholds,
+        malformed=scope.malformed,
+    )
     return {
         "requests": tuple(shape for _ in requests),
         "streams": tuple(Stream(attempts=tuple(Attempt() for _ in attempts)) for _ in requests),

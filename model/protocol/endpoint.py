@@ -95,3 +95,9 @@ class EndpointMechanisms:
         "be another. Without it the breaker waits for that verdict for ever.",
         "circuit breakers with a permit: the permit is given back however the call ends",
     )
+    renew_in_time: bool = mechanism(
+        True,
+        "A renewal of a discovery lease that stalls is tried again well within the lease. Without "
+        "it one stalled renewal has a live worker evicted.",
+        "TRT#18403; dynamo transports/etcd/lease.rs: a thread of its own, every half lease",
+    )

@@ -134,3 +134,9 @@ class IndexMechanisms:
         "deleted. Without it a worker that was entered meanwhile goes with it.",
         "kv-cache#393, kv-cache#233",
     )
+    ask_for_parents: bool = mechanism(
+        True,
+        "A block whose parent the index does not know has the router ask the worker again. With "
+        "answers that bring the same block again it asks for ever; without it the block is missed.",
+        "dynamo#7863: ParentBlockNotFound",
+    )

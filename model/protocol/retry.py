@@ -112,3 +112,16 @@ class RetryMechanisms:
         "Without it requests in flight that need a retry find no worker.",
         "dynamo#11915, dynamo#12031",
     )
+    answer_on_connection: bool = mechanism(
+        False,
+        "The answer comes on the connection that the request was sent on, so that a worker that "
+        "dies breaks it. Without it the request is acknowledged first, and the worker opens a "
+        "stream for the answer later.",
+        "HTTP proxies; dynamo acknowledges, and the worker calls back: dynamo#8182",
+    )
+    keep_early_cancels: bool = mechanism(
+        True,
+        "A cancel that reaches a worker before it has opened the stream is kept until it does. "
+        "Without it that cancel is lost, and the worker serves a request that is over.",
+        "dynamo#13088, dynamo#13095: a cancel that lands before the prologue",
+    )

@@ -65,9 +65,9 @@ COUNTS: dict[str, Count] = {
     "a drain": ("dynamo", TWO, {"tokens": 1}, {"drain": 1}, 623, 312),
     "a client leaves": ("reference", TWO, {"tokens": 1}, {"leave": 1}, 54, 28),
     "disaggregated, no fault": ("reference", PAIR, SMALL_TWICE, {}, 148, 75),
-    "disaggregated, a crash": ("reference", TWO_DECODE, {"tokens": 1}, {"crash": 1}, 670, 341),
+    "disaggregated, a crash": ("reference", TWO_DECODE, {"tokens": 1}, {"crash": 1}, 722, 367),
     "disaggregated, a client leaves": ("vllm-nixl", PAIR, SMALL_TWICE, {"leave": 1}, 1094, 548),
-    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 452, 239),
+    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 382, 202),
     "disaggregated, a transfer fails": (
         "reference",
         {"prefill": 2, "decode": 2},
@@ -88,8 +88,8 @@ COUNTS: dict[str, Count] = {
         TWO_DECODE,
         {"tokens": 1},
         {"tray-loss": 1},
-        634,
-        325,
+        702,
+        359,
     ),
 }
 """Stack, instances, scope, faults; how many states, and how many up to symmetry."""
