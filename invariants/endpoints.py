@@ -19,7 +19,7 @@ from rackproof.model.world import World
     request=Requests,
     premise=a_worker_was_unlisted,
     why="Each request sent to a worker that is known to be gone costs a retry, or fails.",
-    catches=("dynamo#11646",),
+    catches=("dynamo#11646", "sglang#38523"),
 )
 def no_dispatch_to_removed(world: World, request: int) -> bool:
     """No request is dispatched to a worker that discovery has removed."""
@@ -77,7 +77,7 @@ def no_cascade(world: World, worker: int) -> bool:
     worker=Workers,
     premise=a_client_left_or_a_worker_failed,
     why="A client that leaves, or asks for nonsense, takes a healthy worker away from all others.",
-    catches=("dynamo 1.6.1 on a CPU: one request took out three workers",),
+    catches=("dynamo 1.6.1 on a CPU: one request took out three workers", "sglang#25811"),
 )
 def no_blame_for_clients(world: World, worker: int) -> bool:
     """What a client did is not held against the worker that served it."""

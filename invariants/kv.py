@@ -21,7 +21,20 @@ from rackproof.model.world import World
     block=Blocks,
     premise=a_target_was_allocated,
     why="Decoding from other KV gives a fluent answer to somebody else's prompt, with HTTP 200.",
-    catches=("dynamo#826", "vllm#21570", "vllm#32255", "vllm#52234", "vllm#56104"),
+    catches=(
+        "dynamo#826",
+        "vllm#21570",
+        "vllm#32255",
+        "vllm#52234",
+        "vllm#56104",
+        "Mooncake#2832",
+        "sglang#24527",
+        "sglang#30233",
+        "sglang#38961",
+        "sglang#39229",
+        "vllm#47021",
+        "vllm#55470",
+    ),
 )
 def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
     """A running request decodes from its own KV, whole."""
@@ -40,7 +53,7 @@ def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
     target=Blocks,
     premise=a_transfer_was_posted,
     why="A posted RDMA operation cannot be recalled: it reads or overwrites the next owner's KV.",
-    catches=("vllm#32255", "vllm#56104", "vllm#21570"),
+    catches=("vllm#32255", "vllm#56104", "vllm#21570", "sglang#24527", "vllm#47021"),
 )
 def no_overwrite_in_flight(
     world: World, request: int, attempt: int, source: int, target: int
@@ -68,6 +81,14 @@ def no_overwrite_in_flight(
         "vllm#46283",
         "dynamo#13855",
         "dynamo#7489",
+        "aibrix#2289",
+        "sglang#31206",
+        "sglang#34692",
+        "sglang#36029",
+        "vllm#32255",
+        "vllm#35943",
+        "vllm#50754",
+        "vllm#53095",
     ),
 )
 def no_kv_leak(world: World, block: int) -> bool:

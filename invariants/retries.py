@@ -42,7 +42,7 @@ def no_duplicate_request(world: World, request: int) -> bool:
     request=Requests,
     premise=a_request_was_retried_or_failed,
     why="The client sees an error that a retry would have spared it.",
-    catches=("dynamo#11647", "dynamo#13559", "dynamo#10862"),
+    catches=("dynamo#11647", "dynamo#13559", "dynamo#10862", "dynamo#12031", "dynamo#13100"),
 )
 def no_needless_failure(world: World, request: int) -> bool:
     """No migratable request fails while it has retries left and a worker could be chosen."""
@@ -76,7 +76,7 @@ def no_failure_without_fault(world: World, request: int) -> bool:
     request=Requests,
     premise=a_request_was_dispatched,
     why="A booking nobody releases is load that is not there; the router avoids a free worker.",
-    catches=("dynamo#11915", "dynamo#12031"),
+    catches=("dynamo#11915",),
 )
 def bookings_exact(world: World, request: int) -> bool:
     """Again and again, no booking of a request is held."""
@@ -87,7 +87,16 @@ def bookings_exact(world: World, request: int) -> bool:
     request=Requests,
     premise=a_request_is_over,
     why="A request that neither ends nor fails holds its client for ever.",
-    catches=("dynamo#8182", "dynamo#11647", "dynamo#13088", "dynamo#13095"),
+    catches=(
+        "dynamo#8182",
+        "dynamo#11647",
+        "dynamo#13088",
+        "aibrix#2289",
+        "vllm#35943",
+        "vllm#50754",
+        "vllm#53095",
+        "vllm#55870",
+    ),
 )
 def progress(world: World, request: int) -> bool:
     """Again and again: each request is over, or no live worker could serve it any more."""
@@ -140,7 +149,7 @@ def prefill_bookings_released(world: World, request: int, attempt: int, worker: 
     attempt=Attempts,
     premise=a_client_left_or_a_worker_failed,
     why="Tokens for a client that has left are GPU time taken from those who have not.",
-    catches=("dynamo#14368",),
+    catches=("dynamo#14368", "dynamo#13095", "dynamo#13088"),
 )
 def no_work_after_cancel(world: World, request: int, attempt: int) -> bool:
     """A worker that has heard of a cancel generates no further token for it."""

@@ -81,7 +81,12 @@ def test_one_mechanism_covers_for_another(case: Case) -> None:
 
 
 def test_where_nobody_is_left_to_serve_only_the_clear_failure_is_missing() -> None:
-    changed = {"notice-peer-loss": False, "transfer": "push"}
+    changed = {
+        "notice-peer-loss": False,
+        "transfer": "push",
+        "load-timeout": False,
+        "local-prefill": False,
+    }
     nobody = explored(changed, PAIR, {"retry-limit": 0}, {"crash": 1}).violated
     assert "clear-failure" in nobody
     assert "progress" not in nobody

@@ -204,7 +204,13 @@ PAIRED: tuple[Case, ...] = (
     ({"notify-when-skipped": False, "release": "on-ack"}, PAIR, {"short": True}, {}, "no-kv-leak"),
     ({"notify-when-aborted": False, "release": "on-ack"}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
     ({"collect-after-cancel": False, "release": "on-ack"}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
-    ({"notice-peer-loss": False, "transfer": "push"}, PAIR, {}, {"crash": 1}, "no-kv-leak"),
+    (
+        {"notice-peer-loss": False, "transfer": "push", "load-timeout": False},
+        PAIR,
+        {},
+        {"crash": 1},
+        "no-kv-leak",
+    ),
     (
         {"read-validation": "none", "release": "on-finish"},
         PAIR,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from examined import examined
@@ -220,20 +221,25 @@ def parsed(page: Path) -> list[list[str]]:
     return [cells for number, cells in enumerate(rows) if number not in heads and cells[0] != "---"]
 
 
+def told(stack: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The column and the counterexamples of a stack."""
+    report = examined(stack)
+    if report.failure is not None:
+        sys.exit("\n".join(report.failure.lines))
+    return column(report, stack), pages(report, stack)
+
+
 def main() -> None:
     """Write every page."""
-    columns, found = {}, {}
-    for stack in stack_names():
-        report = examined(stack)
-        if report.failure is not None:
-            sys.exit("\n".join(report.failure.lines))
-        columns[stack] = column(report, stack)
-        found.update(pages(report, stack))
+    with ProcessPoolExecutor() as pool:
+        everything = dict(zip(stack_names(), pool.map(told, stack_names()), strict=True))
     COUNTEREXAMPLES.mkdir(exist_ok=True)
     for path in COUNTEREXAMPLES.glob("*.md"):
         path.unlink()
-    for name, text in found.items():
-        (COUNTEREXAMPLES / name).write_text(text, encoding="utf-8")
+    for _, found in everything.values():
+        for name, text in found.items():
+            (COUNTEREXAMPLES / name).write_text(text, encoding="utf-8")
+    columns = {stack: cells for stack, (cells, _) in everything.items()}
     MATRIX_PAGE.write_text(matrix(columns), encoding="utf-8")
     MUTANTS_PAGE.write_text(mutants(mutant_sizes()), encoding="utf-8")
 
