@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import Final
 
 from attrs import field, frozen
 
@@ -26,6 +27,9 @@ class Verdict(Enum):
     """Every reachable state was seen, but nothing in them put it to the test."""
     INCONCLUSIVE = "inconclusive"
     """The engine ended before it could tell."""
+
+
+ABSENT: Final = "there is nothing it speaks of"
 
 
 @frozen
@@ -81,6 +85,11 @@ class Result:
     judged: bool = True
     fewest_faults: bool = False
     reads: frozenset[int] = frozenset()
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the world has none of what the property speaks of, and nobody expected it to."""
+        return self.reason == ABSENT and self.expected is None
 
     @property
     def complaint(self) -> str | None:
@@ -185,14 +194,14 @@ def _verdict(
         return Verdict.VIOLATED, None
     if prop.scope is Scope.SOMETIMES and prop.name in findings.reached:
         return Verdict.HOLDS, None
+    if speaks_of_nothing and prop.scope is not Scope.SOMETIMES:
+        return Verdict.VACUOUS, ABSENT
     if findings.reason is not None:
         return Verdict.INCONCLUSIVE, findings.reason
     if prop.scope is Scope.EVENTUALLY and findings.endless is not None:
         return Verdict.INCONCLUSIVE, findings.endless
     if prop.scope is Scope.SOMETIMES:
         return Verdict.VACUOUS, "no reachable state satisfies it"
-    if speaks_of_nothing:
-        return Verdict.VACUOUS, "there is nothing it speaks of"
     if prop.premise is not None and prop.premise.name not in findings.reached:
         return Verdict.VACUOUS, f"this never happens: {_clause(prop.premise.statement)}"
     if prop.scope is Scope.AT_REST and not findings.at_rest:

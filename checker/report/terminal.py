@@ -22,7 +22,7 @@ from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
-from rackproof.checker.verdicts import Result, Verdict, counted
+from rackproof.checker.verdicts import ABSENT, Result, Verdict, counted
 from rackproof.checker.verify import WITH_FIX, Failure, Report, Run
 from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
@@ -94,10 +94,17 @@ class Terminal:
         for run in report.runs:
             where = f"{report.target}: " if several else ""
             where += "with the fix, " if run.label == WITH_FIX else ""
-            for result in run.results:
-                if result.verdict is Verdict.VACUOUS and (result.judged or every):
+            untested = [r for r in run.results if r.verdict is Verdict.VACUOUS]
+            for result in untested:
+                if not result.is_absent and (result.judged or every):
                     told = f"{result.prop.name} is vacuous: {result.reason}"
                     self.out.print(f"{where}{told}", soft_wrap=True)
+            absent = [r.prop.name for r in untested if r.is_absent and (r.judged or every)]
+            if absent and run.label != WITH_FIX:
+                told = (
+                    f"vacuous, as {ABSENT.replace('it speaks', 'they speak')}: {', '.join(absent)}"
+                )
+                self.out.print(f"{where}{told}", soft_wrap=True)
             names: dict[str | None, list[str]] = {}
             for result in run.results:
                 if result.verdict is Verdict.INCONCLUSIVE:
@@ -115,8 +122,6 @@ class Terminal:
         for run in report.runs:
             whole = run.findings.reason is None
             names = [kebab(name) for name in run.findings.idle]
-            if self.verbosity > 0:
-                names += [f"{kebab(name)} (ruled out)" for name in run.findings.impossible]
             where = f"{report.target}, {run.label}" if several else run.label
             wanted = self.verbosity > 0 or run.coverage or (own and self.verbosity == 0)
             if names and whole and wanted:
@@ -263,7 +268,8 @@ def _rows(report: Report, label: str, each: bool, every: bool) -> Iterator[list[
 
 def _properties(report: Report, unjudged: bool) -> list[str]:
     """The names to show: what counts, with what is complained of and violated first."""
-    judged = [r for run in report.runs for r in run.results if r.judged or unjudged]
+    results = [r for run in report.runs for r in run.results if r.judged or unjudged]
+    judged = [result for result in results if not result.is_absent] or results
     judged.sort(
         key=lambda r: (
             not r.judged,
