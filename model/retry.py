@@ -212,7 +212,7 @@ def _begin(world: World, request: int, attempt: int, worker: int) -> World:
 
 @transition(step, request=Requests, attempt=Attempts, worker=Workers)
 def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> World | None:
-    """The router sends {request} to {worker} for decode."""
+    """The router sends {request} on to {worker}, to decode."""
     retry, endpoint = world.retries[request], world.endpoints[worker]
     phase, concurrent = world.requests[request].phase, Dispatch.CONCURRENT
     early = phase == Phase.PREFILLING and world.protocol.dispatch == concurrent
