@@ -37,10 +37,12 @@ class Examined(Report):
     """A stack in every exam: a run each, of whose results those count that decide their property.
 
     mends: for each property that is violated, the choices of mechanisms of which each lets it hold
-    in the exam that decides.
+    in the exam that decides. unsaid: concerns of which the stack's file says nothing, so that it
+    did not sit their exams.
     """
 
     mends: Mapping[str, tuple[Choice, ...]] = field(factory=dict)
+    unsaid: frozenset[str] = frozenset()
 
     @property
     def judged(self) -> list[tuple[Run, Result]]:
@@ -111,9 +113,10 @@ def examine(
     report = Examined(target.label, target.file)
     try:
         report = attrs.evolve(report, scenario=target.load())
-        runs = [
-            explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in exams()
-        ]
+        sits = [exam for exam in exams() if exam.concerns <= load_stack(stack).concerns]
+        left = frozenset[str]().union(*(exam.concerns for exam in exams() if exam not in sits))
+        report = attrs.evolve(report, unsaid=left - load_stack(stack).concerns)
+        runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
         report = attrs.evolve(report, runs=_judged(runs))
         report = attrs.evolve(report, mends=_mends(stack, report, options, progress))
     except (Exception, SystemExit) as error:

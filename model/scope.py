@@ -13,6 +13,7 @@ from rackproof.model.kernel import ModelError
 
 _LIMITS: Final = "limits"
 _PART: Final = "part"
+_CONCERN: Final = "concern"
 MOST_FAULTS: Final = 16
 """The largest budget of a fault."""
 
@@ -32,8 +33,20 @@ def part(attribute: attrs.Attribute[Any]) -> str | None:
     return attribute.metadata.get(_PART)
 
 
-def _size(default: int | None, least: int, most: int, part: str | None = None) -> Any:
-    return field(default=default, metadata={_LIMITS: (least, most), _PART: part})
+def concern(attribute: attrs.Attribute[Any]) -> str | None:
+    """The concern of the protocol that a part of the world is about, which this size asks for."""
+    return attribute.metadata.get(_CONCERN)
+
+
+def _size(
+    default: int | None,
+    least: int,
+    most: int,
+    part: str | None = None,
+    concern: str | None = None,
+) -> Any:
+    metadata = {_LIMITS: (least, most), _PART: part, _CONCERN: concern}
+    return field(default=default, metadata=metadata)
 
 
 @frozen
@@ -67,12 +80,12 @@ class Scope:
     client_retries: int = _size(0, 0, 4)
     blocks_per_worker: int = _size(1, 1, 16, part="requests")
     handles: int = _size(1, 1, 8, part="requests")
-    links: int = _size(0, 0, 16)
-    rooms: int = _size(0, 0, 8)
+    links: int = _size(0, 0, 16, concern="peers")
+    rooms: int = _size(0, 0, 8, concern="rooms")
     mixed_layouts: bool = False
-    prefixes: int = _size(0, 0, 4)
+    prefixes: int = _size(0, 0, 4, concern="index")
     cache_changes: int = _size(3, 1, 8, part="prefixes")
-    clients: int = _size(0, 0, 4)
+    clients: int = _size(0, 0, 4, concern="store")
     keys: int = _size(1, 1, 4, part="clients")
     segments: int = _size(1, 1, 4, part="clients")
     spaces: int = _size(1, 1, 4, part="clients")

@@ -12,14 +12,17 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import attrs
 from attrs import evolve, frozen
 
+from rackproof.model.scope import Scope, concern
 from rackproof.scenarios.document import read
 from rackproof.scenarios.errors import Problems, hint
 from rackproof.scenarios.loader import TEXTS, load
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.settings import bundled_setting
+from rackproof.scenarios.steps import kebab
 
 FOLDER: Final = Path(__file__).parent / "exams"
 KEYS: Final = ("rackproof", *TEXTS, "rack", "scope")
@@ -33,6 +36,16 @@ class Exam:
     title: str
     why: str | None
     bundled: Bundled
+
+    @property
+    def concerns(self) -> frozenset[str]:
+        """The concerns of the protocol beside serving that it is about."""
+        asked = {name for name, value in self.bundled.scope.items() if value}
+        return frozenset(
+            told
+            for attribute in attrs.fields(Scope)
+            if kebab(attribute.name) in asked and (told := concern(attribute))
+        )
 
     def setting(self, stack: str, changes: Mapping[str, object] | None = None) -> Setting:
         """The world in which a stack sits this exam, with some mechanisms changed."""

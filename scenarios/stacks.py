@@ -19,7 +19,13 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
-from rackproof.model.protocol import Mechanism, Protocol, mechanisms, with_mechanisms
+from rackproof.model.protocol import (
+    CONCERNS,
+    Mechanism,
+    Protocol,
+    mechanisms,
+    with_mechanisms,
+)
 from rackproof.scenarios.document import read
 from rackproof.scenarios.errors import Problems, unknown
 from rackproof.scenarios.places import Place
@@ -31,7 +37,10 @@ FOLDER: Final = Path(__file__).parent / "stacks"
 
 @frozen
 class Stack:
-    """A stack: its protocol, and the source of each value that it states."""
+    """A stack: its protocol, and the source of each value that it states.
+
+    concerns: what its file speaks of. Of any other concern nothing is known of the stack.
+    """
 
     name: str
     protocol: Protocol = field(factory=Protocol)
@@ -39,6 +48,7 @@ class Stack:
     source: str | None = None
     notes: str | None = None
     sources: dict[str, str] = field(factory=dict)
+    concerns: frozenset[str] = frozenset(CONCERNS)
 
 
 def stack_names() -> list[str]:
@@ -92,7 +102,12 @@ def _with_mechanisms(stack: Stack, place: Place) -> Stack:
             values[name] = value
         if "source" in parts:
             sources[name] = parts["source"].text() or ""
-    return evolve(stack, protocol=with_mechanisms(stack.protocol, values), sources=sources)
+    return evolve(
+        stack,
+        protocol=with_mechanisms(stack.protocol, values),
+        sources=sources,
+        concerns=frozenset(known[name].concern for name in values),
+    )
 
 
 def read_mechanism(mechanism: Mechanism, place: Place) -> object:

@@ -33,7 +33,8 @@ def table(report: Examined, width: int) -> Table:
     width: that of the terminal; of a table that is wider, the last column alone is folded.
     """
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    ordered = sorted(report.judged, key=lambda pair: _ORDER.index(pair[1].verdict))
+    shown = [pair for pair in report.judged if not pair[1].is_absent]
+    ordered = sorted(shown, key=lambda pair: _ORDER.index(pair[1].verdict))
     rows = [_row(report, run, result) for run, result in ordered]
     widest = [
         max(cell_len(str(cell)) for cell in cells) for cells in zip(COLUMNS, *rows, strict=True)
@@ -90,6 +91,13 @@ def summary(report: Examined) -> str:
     )
     told = [f"{verdicts.count(kind)} {word}" for kind, word in counts if kind in verdicts]
     return f"{counted(len(report.runs), 'exam')}: {', '.join(told)}"
+
+
+def left_out(report: Examined) -> str | None:
+    """What the stack was not asked, because its file says nothing of it."""
+    if not report.unsaid:
+        return None
+    return f"left out, as the stack's file says nothing of it: {', '.join(sorted(report.unsaid))}"
 
 
 def as_data(report: Examined, run: Run, result: Result) -> dict[str, Any]:

@@ -86,6 +86,8 @@ class Terminal:
             told = f"{report.target}, {stack.summary(report)} ({in_words(report.seconds)})"
             self.out.print(Text(told, "bold"), soft_wrap=True)
             self.out.print(stack.table(report, self.out.width), crop=False)
+            if unsaid := stack.left_out(report):
+                self.out.print(unsaid, soft_wrap=True)
             self.out.print()
 
     def _untested(self, report: Report, several: bool) -> None:

@@ -42,7 +42,9 @@ MATRIX_HEAD = """\
 Every stack as it is configured, against every property of the catalogue, over {exams} exams
 (`rackproof list exams`). A cell says `holds` where the property holds in each exam that puts it to
 the test, `VIOLATED` with the least counterexample there is, and `untested` where no exam puts it to
-the test in that stack. What holds, holds in the scopes of the exams.
+the test in that stack: above all where the stack's file says nothing of the concern (its store,
+its index). What holds, holds in the scopes of the exams, and for the values that the file states;
+those that could not be confirmed say so there.
 
 Written by `make docs`; `rackproof verify stack:NAME` shows a column.
 """
