@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 from examined import examined
 from mutants import MUTANTS, PAIRED
@@ -23,6 +24,7 @@ from tables import (
 
 from rackproof.checker.cli import run
 from rackproof.invariants import CATALOGUE
+from rackproof.model.scope import Scope
 from rackproof.scenarios.stacks import stack_names
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +89,9 @@ def test_every_violation_links_to_its_counterexample_and_none_is_left_over() -> 
                 assert "\nThere it holds with `" in text
 
 
-@pytest.mark.parametrize("stack", ["reference", "dynamo"])
+@pytest.mark.parametrize(
+    "stack", [pytest.param(s, marks=pytest.mark.xdist_group(s)) for s in ("reference", "dynamo")]
+)
 def test_the_column_of_a_stack_is_what_its_exams_say(stack: str) -> None:
     report = examined(stack)
     assert column(report, stack) == columns()[stack], "make docs"
@@ -133,3 +137,10 @@ def test_the_mutants_that_are_told_are_those_that_are_tested() -> None:
 def test_the_example_of_a_protocol_of_ones_own_is_under_80_lines() -> None:
     lines = (ROOT / "docs" / "examples" / "lease.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) < 80
+
+
+def test_every_key_of_a_scope_is_in_its_table() -> None:
+    text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `([a-z-]+)` \|", text.split("### scope")[1].split("###")[0], re.M)
+    keys = [field.name.replace("_", "-") for field in attrs.fields(Scope)]
+    assert sorted(told) == sorted(keys)

@@ -59,6 +59,7 @@ def test_every_stack_can_sit_every_exam(stack: str, exam: Exam) -> None:
     assert setting.origin["protocol"] == {"stack": stack}
 
 
+@pytest.mark.xdist_group("reference")
 def test_the_reference_passes_and_nothing_is_left_untested(reference: Examined) -> None:
     assert reference.failure is None
     assert reference.status is Status.OK
@@ -67,17 +68,20 @@ def test_the_reference_passes_and_nothing_is_left_untested(reference: Examined) 
     assert reference.mends == {}
 
 
+@pytest.mark.xdist_group("reference")
 def test_every_budget_of_an_exam_takes_effect(reference: Examined) -> None:
     for exam in reference.runs:
         reasons = {result.reason for result in exam.results if result.reason}
         assert not [reason for reason in reasons if "never took effect" in reason], exam.label
 
 
+@pytest.mark.xdist_group("reference")
 def test_every_exam_is_small(reference: Examined) -> None:
     for exam in reference.runs:
         assert exam.findings.states < 20_000, exam.label
 
 
+@pytest.mark.xdist_group("dynamo")
 def test_the_least_counterexample_decides() -> None:
     report = whole("dynamo")
     decisive, result = next(p for p in report.judged if p[1].prop.name == "terminal-latch")
@@ -92,6 +96,7 @@ def test_the_least_counterexample_decides() -> None:
     assert report.status is Status.VIOLATED
 
 
+@pytest.mark.xdist_group("dynamo")
 def test_what_mends_is_told_and_mends() -> None:
     report = whole("dynamo")
     violated = [r.prop.name for _, r in report.judged if r.verdict is Verdict.VIOLATED]
