@@ -93,7 +93,7 @@ def chosen(world: World, request: int, worker: int, role: Role) -> bool:
         return free
     bound = some(
         (world.session == other) & selectable(world, request, other, role)
-        for other in range(len(world.roles))
+        for other in world.serving_as(role)
     )
     unbound = (world.session == None) | (world.protocol.rebind_sessions & (bound == False))
     return free & ((world.session == worker) | unbound)
@@ -101,7 +101,7 @@ def chosen(world: World, request: int, worker: int, role: Role) -> bool:
 
 def somebody(world: World, request: int, role: Role) -> bool:
     """Whether there is a worker to choose."""
-    return some(chosen(world, request, w, role) for w in range(len(world.endpoints)))
+    return some(chosen(world, request, worker, role) for worker in world.serving_as(role))
 
 
 def first_choice(world: World, request: int) -> bool:
@@ -119,7 +119,7 @@ def overlooked(world: World, request: int, role: Role) -> bool:
         & (endpoint.overloaded == False)
         & lacks(failed, worker)
         for worker, endpoint in enumerate(world.endpoints)
-        if world.roles[worker] == role
+        if worker in world.serving_as(role)
     )
 
 
@@ -186,7 +186,7 @@ def returns(world: World, request: int, worker: int) -> bool:
         return False
     return some(
         chosen(world, request, other, role) & lacks(failed, other)
-        for other in range(len(world.roles))
+        for other in world.serving_as(role)
     )
 
 

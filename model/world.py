@@ -222,7 +222,9 @@ class World:
         return up[Role.AGGREGATED] | (up[Role.DECODE] & prefill)
 
     def _is_up(self, role: Role) -> bool:
-        return some(self.endpoints[worker].process == Process.UP for worker in self._serving(role))
+        return some(
+            self.endpoints[worker].process == Process.UP for worker in self.serving_as(role)
+        )
 
     def believed(self, worker: int) -> bool:
         """Whether the router takes a worker to be there."""
@@ -247,7 +249,7 @@ class World:
         world = self.with_load(request, attempt, hold=Hold.FREED)
         if load.stale and self.protocol.epoch_on_restart:
             return world
-        return world._free(request, load.source, self._serving(Role.PREFILL))
+        return world._free(request, load.source, self.serving_as(Role.PREFILL))
 
     def acknowledge(self, request: int, attempt: int) -> World:
         """The world in which the reader told the prefill worker that it needs an attempt no more,
@@ -257,7 +259,8 @@ class World:
             return self
         return self.release_hold(request, attempt)
 
-    def _serving(self, role: Role) -> list[int]:
+    def serving_as(self, role: Role) -> list[int]:
+        """The workers of a role."""
         return [worker for worker, its in enumerate(self.roles) if its == role]
 
     def _free(self, request: int, wanted: int | None, workers: list[int]) -> World:
