@@ -38,7 +38,7 @@ def no_stale_access(world: World, link: int) -> bool:
     catches=("sglang#37838",),
 )
 def kv_compatible(world: World, link: int) -> bool:
-    """No KV is used whose layout or weights differ from the reader's."""
+    """No KV is used whose format or weights differ from the reader's."""
     return not world.links[link].unfit
 
 

@@ -30,6 +30,19 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
+class Format(Enum):
+    """What two workers must agree on for the KV of one to mean the same to the other.
+
+    The values are the names of the mechanisms that compare it, without ``compare``.
+    """
+
+    MODEL = "model"
+    DTYPE = "dtype"
+    LAYOUT = "layout"
+    PAGE_SIZE = "page_size"
+    SCALES = "scales"
+
+
 class Life(Enum):
     """What has become of a worker's process."""
 
@@ -323,7 +336,7 @@ def known(world: World, link: int) -> bool:
 def compatible(world: World, link: int) -> bool:
     """Whether a handshake finds nothing that differs, in what it compares."""
     protocol = world.protocol
-    if world.layouts_differ and protocol.compare_layout:
+    if any(getattr(protocol, f"compare_{field.value}") for field in world.differs):
         return False
     if protocol.compare_weights_version == WeightsCheck.NEVER:
         return True
@@ -447,7 +460,7 @@ def use_data(world: World, link: int) -> World | None:
     other = outdated(world, link)
     if other and protocol.compare_weights_version == WeightsCheck.EACH_READ:
         return None
-    unfit = here.unfit | other | world.layouts_differ
+    unfit = here.unfit | other | (len(world.differs) > 0)
     return taken(world, link, Read.SERVED, unfit=unfit)
 
 

@@ -60,8 +60,9 @@ class Scope:
     begin again after that. blocks_per_worker: requests whose KV fits on a disaggregated worker at a
     time. handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
     prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
-    mixed_layouts: prefill workers lay KV out in another way than decode workers do. prefixes:
-    blocks of cached prompt, each behind the one before, that the router's index follows.
+    mixed_model, mixed_dtype, mixed_layout, mixed_page_size, mixed_scales: prefill and decode
+    workers have KV that differs in this. prefixes: blocks of cached prompt, each behind the one
+    before, that the router's index follows.
     cache_changes: how often caches change, in all. clients: how many engines use a shared store; 0
     for no store. keys: how many keys it has. segments: how many workers lend it memory. spaces: how
     many objects each of them has room for. stored: how many of the keys are there at the start.
@@ -82,7 +83,11 @@ class Scope:
     handles: int = _size(1, 1, 8, part="requests")
     links: int = _size(0, 0, 16, concern="peers")
     rooms: int = _size(0, 0, 8, concern="rooms")
-    mixed_layouts: bool = False
+    mixed_model: bool = False
+    mixed_dtype: bool = False
+    mixed_layout: bool = False
+    mixed_page_size: bool = False
+    mixed_scales: bool = False
     prefixes: int = _size(0, 0, 4, concern="index")
     cache_changes: int = _size(3, 1, 8, part="prefixes")
     clients: int = _size(0, 0, 4, concern="store")

@@ -11,7 +11,7 @@ from rackproof.model.index import Known, Lane, Router
 from rackproof.model.kernel import bounded, each, evolve, fixed, frozen, identifier, put
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
-from rackproof.model.peers import Link, Peer
+from rackproof.model.peers import Format, Link, Peer
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
 from rackproof.model.request import Phase, Request
 from rackproof.model.retry import Retry
@@ -41,8 +41,8 @@ class World:
     front; most_dispatches: all of that together; handles: how many a transfer is split over;
     sessions: whether all requests are of one session, which is bound to a worker; given: the faults
     at the start. roles and trays: of each worker; homes: the worker that each block is on.
-    link_readers and link_owners: of each link, who reads over it and whose memory; layouts_differ:
-    the two do not lay KV out alike.
+    link_readers and link_owners: of each link, who reads over it and whose memory; differs: in what
+    the two differ.
 
     discovery_up: discovery itself answers. draining: the frontend was told to stop. session: the
     worker that the session is bound to. domain_down: the NVLink domain has a fault. prefixes: how
@@ -67,7 +67,7 @@ class World:
     homes: tuple[int, ...] = fixed()
     link_readers: tuple[int, ...] = fixed(())
     link_owners: tuple[int, ...] = fixed(())
-    layouts_differ: bool = fixed(default=False)
+    differs: tuple[Format, ...] = fixed(())
     prefixes: int = fixed()
     gets: int = fixed()
     ranks: bool = fixed()

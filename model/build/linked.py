@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackproof.model.build.part import Part
 from rackproof.model.endpoint import Role
 from rackproof.model.kernel import Bundle, ModelError
-from rackproof.model.peers import Link, Peer
+from rackproof.model.peers import Format, Link, Peer
 from rackproof.model.rack import Placement
 from rackproof.model.rooms import Room
 from rackproof.model.scope import Scope
@@ -20,7 +20,7 @@ def linked(scope: Scope, placement: Placement) -> Part:
         fields={
             "link_readers": tuple(reader for reader, _ in pairs),
             "link_owners": tuple(serving for _, serving in pairs),
-            "layouts_differ": scope.mixed_layouts,
+            "differs": tuple(kind for kind in Format if getattr(scope, f"mixed_{kind.value}")),
             "peers": tuple(Peer(generation=0, weights=0, cached=0) for _ in peers),
             "links": tuple(Link() for _ in pairs),
             "rooms": tuple(Room() for _ in range(scope.rooms)),

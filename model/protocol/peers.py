@@ -86,11 +86,34 @@ class PeersMechanisms:
         "not come.",
         "nixl#1451",
     )
+    compare_model: bool = mechanism(
+        True,
+        "The handshake compares the model. Without it the KV of one model is read by another.",
+        "vllm nixl compatibility hash: model",
+    )
+    compare_dtype: bool = mechanism(
+        True,
+        "The handshake compares the type of the KV (BF16, FP8, NVFP4). Without it the bytes of one "
+        "are read as another.",
+        "vllm nixl compatibility hash: cache dtype; sglang: kv_cache_dtype",
+    )
     compare_layout: bool = mechanism(
         True,
-        "The handshake compares how KV lies in the cache (strides, packing, block scales), beside "
-        "model, dtype and page size. Without it both agree and the bytes mean something else.",
+        "The handshake compares how KV lies in the cache (strides, packing, order of heads). "
+        "Without it both agree and the bytes mean something else.",
         "sglang#37838; vllm nixl compatibility hash, dynamo#12821",
+    )
+    compare_page_size: bool = mechanism(
+        True,
+        "The handshake compares the page size. Without it a block of one side is part of one, or "
+        "several, of the other.",
+        "vllm nixl: block size, checked behind the hash; sglang: page size",
+    )
+    compare_scales: bool = mechanism(
+        True,
+        "The handshake compares how the scales of quantised KV are kept (NVFP4: one a block of 16 "
+        "in E4M3, one a tensor in FP32). Without it values are right up to a factor, and wrong.",
+        "NVFP4 has two levels of scales; no compatibility hash that was read names them",
     )
     compare_weights_version: WeightsCheck = mechanism(
         WeightsCheck.EACH_READ,

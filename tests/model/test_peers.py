@@ -220,9 +220,9 @@ def test_data_that_arrived_is_lost_with_its_peer_and_its_signal_is_not() -> None
 
 
 def test_a_handshake_compares_what_it_compares() -> None:
-    world = run(start({}, mixed_layouts=True), (peers.ask, 0))
+    world = run(start({}, mixed_layout=True), (peers.ask, 0))
     assert run(world, (peers.refuse_handshake, 0)).links[0].connection == Connection.REFUSED
-    world = run(start({"compare-layout": False}, mixed_layouts=True), *LANDED, (peers.use_data, 0))
+    world = run(start({"compare-layout": False}, mixed_layout=True), *LANDED, (peers.use_data, 0))
     assert not good(world, "kv-compatible")
 
 
