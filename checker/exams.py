@@ -183,12 +183,13 @@ class _Trials:
         """The single mechanisms that each mend a property; if there is none, a least set."""
         differing = differences(self.stack)
         single = [one for one in differing if self._mends(name, [one])]
+        single = [one for one in single if one not in _designs()] or single
         if single:
             return tuple({one: differing[one]} for one in single)
         needed = list(differing)
         if not self._mends(name, needed):
             return ()
-        for one in differing:
+        for one in sorted(differing, key=lambda one: one not in _designs()):
             rest = [other for other in needed if other != one]
             needed = rest if self._mends(name, rest) else needed
         return ({one: differing[one] for one in needed},)
@@ -239,6 +240,11 @@ def differences(stack: str) -> dict[str, object]:
         for mechanism in mechanisms()
         if getattr(protocol, mechanism.field) != getattr(reference, mechanism.field)
     }
+
+
+def _designs() -> frozenset[str]:
+    """The mechanisms that nobody changes for a mend if anything else will do."""
+    return frozenset(mechanism.name for mechanism in mechanisms() if mechanism.design)
 
 
 def _written(mechanism: Mechanism) -> object:

@@ -21,7 +21,7 @@ def lease_expires(world: World, worker: int) -> World | None:
     endpoint = world.endpoints[worker]
     if not endpoint.listed or endpoint.process in ANSWERS or not world.discovery_up:
         return None
-    return world.with_endpoint(worker, listed=False)
+    return world.with_endpoint(worker, listed=False) if world.protocol.leases else None
 
 
 @transition(fault, worker=Workers)
@@ -29,6 +29,8 @@ def lost_renewal(world: World, worker: int) -> World | None:
     """A renewal of the discovery lease of {worker} stalls, though the worker is well."""
     endpoint = world.endpoints[worker]
     if not world.budget.lost_renewal or endpoint.process != Process.UP or not endpoint.listed:
+        return None
+    if not world.protocol.leases:
         return None
     world = world.spend("lost_renewal")
     if world.protocol.renew_in_time:
@@ -42,7 +44,7 @@ def churn(world: World, worker: int) -> World | None:
     endpoint = world.endpoints[worker]
     if not world.budget.churn:
         return None
-    if not endpoint.listed or endpoint.process in ANSWERS:
+    if not endpoint.listed or endpoint.process in ANSWERS or not world.protocol.leases:
         return None
     missed = not world.protocol.raw_removal_events
     return world.spend("churn").with_endpoint(worker, listed=False, removal_missed=missed)
@@ -62,7 +64,7 @@ def mirror_catches_up(world: World, worker: int) -> World | None:
 @transition(fault)
 def discovery_outage(world: World) -> World | None:
     """Discovery is away: no lease can be renewed, nothing is heard of anybody."""
-    if not world.budget.discovery_outage or not world.discovery_up:
+    if not world.budget.discovery_outage or not world.discovery_up or not world.protocol.leases:
         return None
     world = evolve(world.spend("discovery_outage"), discovery_up=False)
     if world.protocol.outlive_discovery:

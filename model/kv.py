@@ -310,3 +310,13 @@ def lost_ack(world: World, request: int, attempt: int) -> World | None:
     if world.streams[request].attempts[attempt].stage not in (Stage.ACCEPTED, Stage.LOADING):
         return None
     return world.spend("lost_ack").with_load(request, attempt, ack_lost=True)
+
+
+def waits_in_vain(world: World, request: int, attempt: int) -> bool:
+    """Whether a decode worker waits for KV of which nothing more will come."""
+    load, here = world.loads[request].attempts[attempt], world.streams[request].attempts[attempt]
+    endpoints = enumerate(world.endpoints)
+    sends = some((load.prefill == worker) & endpoint.answers for worker, endpoint in endpoints)
+    there = (load.hold == Hold.ASKED) | (load.hold == Hold.HELD)
+    unsent = (load.unposted > 0) & ((sends & there & (load.stale == False)) == False)
+    return (here.stage == Stage.LOADING) & (load.killed | load.stuck | load.torn | unsent)

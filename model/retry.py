@@ -18,7 +18,7 @@ from rackproof.model.kernel import (
     timer,
     transition,
 )
-from rackproof.model.kv import Hold, Load
+from rackproof.model.kv import Hold, Load, waits_in_vain
 from rackproof.model.logic import lacks, some
 from rackproof.model.protocol import Dispatch, Replay, ZeroBudget
 from rackproof.model.request import TERMINAL, Phase
@@ -49,7 +49,8 @@ class Retry:
 
     current: its present attempt. dispatches: how many there were, one request id for all; in_round:
     how many of them count since a gateway or the client began again, which they did gateway and
-    client times. accepted: a worker accepted one of these. afresh: the gateway began again, and
+    client times. first: the first attempt since the client asked last. accepted: a worker accepted
+    one of these. afresh: the gateway began again, and
     knows nothing of what was delivered. failed: workers that failed it. booked: workers that a
     booking under its id is held at. The other truths are what went wrong, once and for all.
     """
@@ -59,6 +60,7 @@ class Retry:
     in_round: int = bounded(0, "round")
     gateway: int = bounded(0, "gateway_rounds")
     client: int = bounded(0, "client_rounds")
+    first: int = bounded(0, "dispatches")
     accepted: bool = False
     afresh: bool = False
     failed: frozenset[int] = members(Workers)
@@ -360,7 +362,8 @@ def stream_timeout(world: World, request: int, attempt: int, worker: int) -> Wor
         return None
     if here.received != here.sent or here.finish == Finish.SENT:
         return None
-    if world.endpoints[worker].process not in (Process.HUNG, Process.LOST):
+    silent = world.endpoints[worker].process in (Process.HUNG, Process.LOST)
+    if not silent and not waits_in_vain(world, request, attempt):
         return None
     return lose(world, request, attempt, worker, Error.TIMEOUT)
 
@@ -493,7 +496,6 @@ def _replay(world: World, request: int) -> World:
         in_round=0,
         accepted=False,
         afresh=True,
-        failed=frozenset(),
         booked=frozenset(),
         replayed_live=retry.replayed_live | _is_somewhere(world, request),
     )
@@ -501,12 +503,13 @@ def _replay(world: World, request: int) -> World:
 
 
 def _is_somewhere(world: World, request: int) -> bool:
-    """Whether a live worker has an attempt of a request, and has not ended it."""
-    pairs = zip(world.streams[request].attempts, world.loads[request].attempts, strict=True)
+    """Whether a live worker has an attempt of what the client asked for last, not ended yet."""
+    first, loads = world.retries[request].first, world.loads[request].attempts
     return some(
-        (_decodes(here, worker) | _computes(load, worker))
+        (_decodes(here, worker) | _computes(loads[attempt], worker))
         & (endpoint.answers | (endpoint.process == Process.HUNG))
-        for here, load in pairs
+        & (first <= attempt)
+        for attempt, here in enumerate(world.streams[request].attempts)
         for worker, endpoint in enumerate(world.endpoints)
     )
 
@@ -533,6 +536,7 @@ def ask_again(world: World, request: int) -> World | None:
     world = world.with_retry(
         request,
         client=retry.client + 1,
+        first=used(world, request),
         gateway=0,
         in_round=0,
         accepted=False,

@@ -25,7 +25,8 @@ class EndpointMechanisms:
     )
     inhibit_on_error: bool = mechanism(
         True,
-        "A worker that an error is blamed on is not chosen for a while.",
+        "A worker that an error is blamed on is not chosen for a while. (One error is enough here; "
+        "a threshold takes more of them.)",
         "dynamo push_router.rs: report_instance_down",
     )
     restore_inhibited: bool = mechanism(
@@ -88,6 +89,7 @@ class EndpointMechanisms:
         "decides whether it is chosen again. Without it, it is restored as the other mechanisms "
         "say.",
         "sglang router: Closed, Open, HalfOpen",
+        design=True,
     )
     trials_expire: bool = mechanism(
         True,
@@ -100,4 +102,11 @@ class EndpointMechanisms:
         "A renewal of a discovery lease that stalls is tried again well within the lease. Without "
         "it one stalled renewal has a live worker evicted.",
         "TRT#18403; dynamo transports/etcd/lease.rs: a thread of its own, every half lease",
+    )
+    leases: bool = mechanism(
+        True,
+        "Workers hold a lease in discovery, which lists those that renew it. Without it the list "
+        "is written by hand, and a dead worker stays on it.",
+        "plain proxies: a list of hosts on their command line",
+        design=True,
     )

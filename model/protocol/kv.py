@@ -87,12 +87,14 @@ class KvMechanisms:
         "Who moves KV from prefill to decode: the decode worker reads (`pull`), or the prefill "
         "worker writes into registered blocks (`push`).",
         "vllm nixl pull_worker.py, push_worker.py",
+        design=True,
     )
     dispatch: Dispatch = mechanism(
         Dispatch.SEQUENTIAL,
         "When the decode worker is sent the request: `sequential`, after the prefill, or "
         "`concurrent` with it.",
         "dynamo PrefillRouter: Completed and Bootstrap; sglang docs: both at once",
+        design=True,
     )
     release: Release = mechanism(
         Release.QUIESCENT,
@@ -218,6 +220,7 @@ class KvMechanisms:
         True,
         "Where no prefill worker can be chosen, a decode worker computes the prompt itself.",
         "dynamo PrefillRouter: not Active; llm-d sidecar before PR 1206",
+        design=True,
     )
     check_hold_before_post: bool = mechanism(
         True,

@@ -17,7 +17,8 @@ DOCUMENT: Final = "mechanism"
 class Mechanism:
     """What a mechanism is, for people.
 
-    concern: what it is about (the file it is in). field, name: in Python and in YAML.
+    concern: what it is about (the file it is in). field, name: in Python and in YAML. design: it is
+    a matter of how the stack is built, which nobody changes for a mend if anything else will do.
     """
 
     concern: str
@@ -27,6 +28,7 @@ class Mechanism:
     source: str
     default: object
     alternatives: tuple[Enum, ...] | None
+    design: bool
 
     def read(self, value: object) -> object:
         """Turn a YAML value into the field's; ``ModelError`` names what is allowed."""
@@ -41,15 +43,15 @@ class Mechanism:
         raise ModelError(f"{self.name} is one of {allowed}, not {value!r}")
 
 
-def mechanism(default: Any, text: str, source: str) -> Any:
+def mechanism(default: Any, text: str, source: str, design: bool = False) -> Any:
     """Declare a mechanism: the reference's choice, what it does, and where that is known from."""
-    return attrs.field(default=default, metadata={DOCUMENT: (text, source)}, kw_only=True)
+    return attrs.field(default=default, metadata={DOCUMENT: (text, source, design)}, kw_only=True)
 
 
 def described(concern: str, attribute: attrs.Attribute[Any]) -> Mechanism:
     """What the field of a protocol says of itself."""
-    text, source = attribute.metadata[DOCUMENT]
+    text, source, design = attribute.metadata[DOCUMENT]
     default = attribute.default
     alternatives = tuple(type(default)) if isinstance(default, Enum) else None
     name = attribute.name.replace("_", "-")
-    return Mechanism(concern, attribute.name, name, text, source, default, alternatives)
+    return Mechanism(concern, attribute.name, name, text, source, default, alternatives, design)

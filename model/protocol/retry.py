@@ -118,6 +118,7 @@ class RetryMechanisms:
         "dies breaks it. Without it the request is acknowledged first, and the worker opens a "
         "stream for the answer later.",
         "HTTP proxies; dynamo acknowledges, and the worker calls back: dynamo#8182",
+        design=True,
     )
     keep_early_cancels: bool = mechanism(
         True,

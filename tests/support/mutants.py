@@ -89,6 +89,7 @@ MUTANTS: tuple[Case, ...] = (
         "no-needless-failure",
     ),
     ({"outlive-discovery": False}, TWO, {}, {"discovery-outage": 1}, "healthy-worker-stays"),
+    ({"leases": False}, TWO, {}, {"crash": 1}, "dead-endpoint-removed"),
     ({"renew-in-time": False}, TWO, {}, {"lost-renewal": 1}, "healthy-worker-stays"),
     ({"keep-early-cancels": False}, ONE, {}, {"leave": 1}, "no-work-after-cancel"),
     ({"epoch-on-restart": False}, TWO, {}, {"crash": 1, "restart": 1}, "progress"),
