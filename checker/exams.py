@@ -127,7 +127,7 @@ def examine(
 def _judged(runs: Sequence[Run]) -> tuple[Run, ...]:
     """The runs with each property judged in one of them."""
     decisive = {
-        name: min(range(len(runs)), key=lambda i, name=name: _order(_result(runs[i], name)))  # type: ignore[misc]
+        name: min(range(len(runs)), key=lambda i, name=name: _order(runs[i], name))  # type: ignore[misc]
         for name in (result.prop.name for result in runs[0].results)
     }
     return tuple(
@@ -143,10 +143,13 @@ def _result(run: Run, name: str) -> Result:
     return next(result for result in run.results if result.prop.name == name)
 
 
-def _order(result: Result) -> tuple[int, int, int]:
-    """How a result comes before others: the gravest verdict, then the least counterexample."""
+def _order(run: Run, name: str) -> tuple[int, int, int, int]:
+    """How a run comes before others: the gravest verdict, the least counterexample, few faults to
+    choose from.
+    """
+    result = _result(run, name)
     size = (result.trace.faults, len(result.trace.steps)) if result.trace else (0, 0)
-    return (_RANK.index(result.verdict), *size)
+    return (_RANK.index(result.verdict), *size, sum(run.case.setting.budgets.values()))
 
 
 def _mends(

@@ -204,7 +204,7 @@ def _begin(world: World, request: int, attempt: int, worker: int) -> World:
     restarts = world.requests[request].guided or not protocol.replay_delivered or retry.afresh
     start = 0 if restarts else stream.delivered
     world = world.with_attempt(request, attempt, start=start, sent=start, received=start)
-    world = world.with_retry(request, accepted=True)
+    world = world.with_retry(request, accepted=True, afresh=False)
     if role == Role.PREFILL:
         world = world.with_load(request, attempt, prefill=worker, hold=Hold.ASKED)
         return world.with_request(request, phase=Phase.PREFILLING)
@@ -236,7 +236,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
 
 @transition(step, request=Requests)
 def nobody_left(world: World, request: int) -> World | None:
-    """No worker can be chosen for {request}: it ends."""
+    """No worker can be chosen for {request}: it ends, or begins again where another kind can."""
     here, protocol = world.requests[request], world.protocol
     at_once = here.phase == Phase.PREFILLING and protocol.dispatch == Dispatch.CONCURRENT
     if here.phase not in (Phase.QUEUED, Phase.READY) and not at_once:
@@ -255,6 +255,9 @@ def nobody_left(world: World, request: int) -> World | None:
         return None
     if here.gone:
         return world.end(request, Phase.CANCELLED)
+    left = world.retries[request].in_round < world.a_round
+    if here.phase != Phase.QUEUED and left and somebody(world, request, Role.AGGREGATED):
+        return again(world, request)
     return give_up(world.with_request(request, needless=here.needless | blind), request, False)
 
 
@@ -537,6 +540,7 @@ def ask_again(world: World, request: int) -> World | None:
         request,
         client=retry.client + 1,
         first=used(world, request),
+        afresh=False,
         gateway=0,
         in_round=0,
         accepted=False,

@@ -16,6 +16,8 @@ _PART: Final = "part"
 _CONCERN: Final = "concern"
 MOST_FAULTS: Final = 16
 """The largest budget of a fault."""
+MOST_DISPATCHES: Final = 64
+"""The most that the retries of all layers may come to."""
 
 
 def fault_names() -> tuple[str, ...]:
@@ -119,6 +121,13 @@ class Scope:
         room = min(self.keys, self.segments * self.spaces)
         if self.stored > room:
             raise ModelError(f"stored is at most {room} (keys, and spaces), not {self.stored}")
+        if self.prefixes and self.faults.get("restart"):
+            raise ModelError("restart knows nothing of caches: with prefixes it is engine-restart")
+        if self.most_dispatches > MOST_DISPATCHES:
+            raise ModelError(
+                f"the retries of all layers come to {self.most_dispatches} dispatches of a "
+                f"request; at most {MOST_DISPATCHES} can be explored"
+            )
         for fault, count in self.faults.items():
             if fault not in fault_names():
                 raise ModelError(f"there is no fault {fault!r}")

@@ -22,6 +22,7 @@ from rackproof.scenarios.loader import TEXTS, load
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.settings import bundled_setting
+from rackproof.scenarios.stacks import load_stack
 from rackproof.scenarios.steps import kebab
 
 FOLDER: Final = Path(__file__).parent / "exams"
@@ -48,8 +49,24 @@ class Exam:
         )
 
     def setting(self, stack: str, changes: Mapping[str, object] | None = None) -> Setting:
-        """The world in which a stack sits this exam, with some mechanisms changed."""
-        return bundled_setting(evolve(self.bundled, stack=stack, mechanisms=changes or {}), FOLDER)
+        """The world in which a stack sits this exam, with some mechanisms changed.
+
+        Where the exam does not say how often a request is tried again, the stack does; and a stack
+        that knows no worker for both halves of a request has pairs in their place.
+        """
+        known, bundled = load_stack(stack), self.bundled
+        if known.pairs and bundled.scope.get("requests", 1):
+            bundled = evolve(bundled, rack=_as_pairs(bundled.rack))
+        scope = {**known.scope, **bundled.scope}
+        bundled = evolve(bundled, stack=stack, mechanisms=changes or {}, scope=scope)
+        return bundled_setting(bundled, FOLDER)
+
+
+def _as_pairs(rack: Mapping[str, object]) -> Mapping[str, object]:
+    """A rack with a prefill worker, and a decode worker for each aggregated one."""
+    others = {name: value for name, value in rack.items() if name != "aggregated"}
+    count = rack.get("aggregated")
+    return {**others, "prefill": 1, "decode": count} if count else rack
 
 
 @cache

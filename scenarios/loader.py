@@ -170,5 +170,5 @@ def _expectation(place: Place) -> Expectation | None:
         place.wrong("an outcome, or {violated: {steps: 9, faults: 1}}")
         return None
     length = found["violated"].record(("steps", "faults"), "its steps and faults")
-    numbers = {key: item.whole(int(key == "steps")) for key, item in length.items()}
+    numbers = {key: item.whole(0) for key, item in length.items()}
     return Expectation("violated", **numbers)

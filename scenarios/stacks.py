@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import attrs
 from attrs import evolve, field, frozen
 
 from rackproof.model.protocol import (
@@ -26,12 +27,15 @@ from rackproof.model.protocol import (
     mechanisms,
     with_mechanisms,
 )
+from rackproof.model.scope import Scope, limits
 from rackproof.scenarios.document import read
 from rackproof.scenarios.errors import Problems, unknown
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import DEFAULT_STACK
 from rackproof.scenarios.worlds import InputError
 
+RETRIES: Final = ("retry_limit", "gateway_retries", "client_retries")
+"""The sizes of a scope that a stack has values of its own for."""
 FOLDER: Final = Path(__file__).parent / "stacks"
 
 
@@ -39,7 +43,9 @@ FOLDER: Final = Path(__file__).parent / "stacks"
 class Stack:
     """A stack: its protocol, and the source of each value that it states.
 
-    concerns: what its file speaks of. Of any other concern nothing is known of the stack.
+    concerns: what its file speaks of; of any other nothing is known of the stack. scope: the
+    retries it is run with, by the keys of a scope. pairs: it serves by prefill and decode workers
+    alone.
     """
 
     name: str
@@ -49,6 +55,8 @@ class Stack:
     notes: str | None = None
     sources: dict[str, str] = field(factory=dict)
     concerns: frozenset[str] = frozenset(CONCERNS)
+    scope: dict[str, int] = field(factory=dict)
+    pairs: bool = False
 
 
 def stack_names() -> list[str]:
@@ -75,7 +83,7 @@ def load_stack(name: str) -> Stack:
 def read_stack(path: Path) -> Stack:
     """Read the stack in a file."""
     problems = Problems(path)
-    keys = ("stack", "version", "source", "notes", "mechanisms")
+    keys = ("stack", "version", "source", "notes", "scope", "pairs", "mechanisms")
     found = Place(read(path), "", 0, problems).record(keys, "a stack")
     version, source, notes = (found[k].text() if k in found else None for k in keys[1:4])
     if "stack" not in found:
@@ -83,10 +91,22 @@ def read_stack(path: Path) -> Stack:
     elif found["stack"].text() not in (None, path.stem):
         found["stack"].fail(f"the file is called {path.stem}")
     stack = Stack(path.stem, version=version, source=source, notes=notes)
+    if "scope" in found:
+        stack = evolve(stack, scope=_retries(found["scope"]))
+    if "pairs" in found:
+        stack = evolve(stack, pairs=bool(found["pairs"].flag()))
     if "mechanisms" in found:
         stack = _with_mechanisms(stack, found["mechanisms"])
     problems.check()
     return stack
+
+
+def _retries(place: Place) -> dict[str, int]:
+    """How often each layer tries again in this stack."""
+    known = {a.name.replace("_", "-"): a for a in attrs.fields(Scope) if a.name in RETRIES}
+    found = place.record(known, "a map of retries")
+    counts = {name: item.whole(*(limits(known[name]) or (0, 0))) for name, item in found.items()}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _with_mechanisms(stack: Stack, place: Place) -> Stack:

@@ -24,6 +24,15 @@ from rackproof.model.world import World
         ({"handles": 0}, "handles is at least 1, not 0"),
         ({"prefixes": 1}, "prefixes are looked at by themselves: requests is 0 there"),
         ({"tokens": 3, "max_tokens": 2}, "max-tokens is at least tokens (3), not 2"),
+        (
+            {"prefixes": 1, "requests": 0, "faults": {"restart": 1}},
+            "restart knows nothing of caches: with prefixes it is engine-restart",
+        ),
+        (
+            {"retry_limit": 16, "gateway_retries": 4},
+            "the retries of all layers come to 85 dispatches of a request; at most 64 can be "
+            "explored",
+        ),
         ({"faults": {"crush": 1}}, "there is no fault 'crush'"),
         ({"faults": {"tray_loss": 1}}, "there is no fault 'tray_loss'"),
         ({"faults": {"crash": -1}}, "the budget of crash is at least 0, not -1"),

@@ -67,7 +67,7 @@ COUNTS: dict[str, Count] = {
     "disaggregated, no fault": ("reference", PAIR, SMALL_TWICE, {}, 148, 75),
     "disaggregated, a crash": ("reference", TWO_DECODE, {"tokens": 1}, {"crash": 1}, 722, 367),
     "disaggregated, a client leaves": ("vllm-nixl", PAIR, SMALL_TWICE, {"leave": 1}, 1094, 548),
-    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 382, 202),
+    "disaggregated, a zombie": ("vllm-nixl", TWO_DECODE, SMALL, {"hang": 1, "resume": 1}, 127, 68),
     "disaggregated, a transfer fails": (
         "reference",
         {"prefill": 2, "decode": 2},
@@ -548,3 +548,34 @@ def test_a_freed_block_keeps_its_content_and_a_hold_is_released_once() -> None:
     assert world.loads[0].attempts[0].hold == Hold.FREED
     taken = evolve(world, blocks=(evolve(world.blocks[0], owner=0), world.blocks[1]))
     assert taken.release_hold(0, 0) == taken
+
+
+def test_a_migration_behind_a_replay_goes_on_where_the_client_is() -> None:
+    # Both workers were full, so the gateway began again; then the router delivered a token.
+    scope = {"tokens": 2, "gateway-retries": 1, "retry-limit": 1}
+    _, world = start({}, TWO, scope, {"overload": 2, "crash": 1})
+    world = run(world, (marks.overload, 0), (marks.overload, 1))
+    world = run(world, (retry.dispatch, 0, 0), (retry.dispatch, 0, 1))
+    assert world.retries[0].gateway == 1
+    for worker in (0, 1):
+        world = run(world, (marks.load_drops, worker), (marks.clear_mark, worker))
+    world = evolve_failed(world)
+    world = run(world, (retry.dispatch, 0, 0), (retry.start_stream, 0, 2, 0))
+    world = run(world, (stream.emit, 0, 2, 0), (stream.receive, 0, 2), (endpoint.crash, 0))
+    world = run(world, (retry.notice, 0, 2, 0), (retry.dispatch, 0, 1))
+    assert world.streams[0].attempts[3].start == 1
+
+
+def evolve_failed(world: World) -> World:
+    """The world in which no worker counts as having failed the request."""
+    return world.with_retry(0, failed=frozenset())
+
+
+def test_a_prefilled_request_without_a_decode_worker_begins_again_where_one_does_it_all() -> None:
+    rack = {"prefill": 1, "decode": 1, "aggregated": 1}
+    _, world = start({}, rack, {"tokens": 1, "retry-limit": 1}, {"drain": 1})
+    workers = [role.value for role in world.roles]
+    prefill, decode = workers.index("prefill"), workers.index("decode")
+    world = run(world, (retry.dispatch, 0, prefill), (kv.prefill, 0, 0, prefill, 0))
+    world = run(world, (endpoint.drain, decode), (retry.nobody_left, 0))
+    assert world.requests[0].phase == Phase.QUEUED
