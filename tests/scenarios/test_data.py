@@ -66,6 +66,16 @@ def test_a_stack_tells_the_source_of_every_mechanism_of_serving(name: str) -> No
 
 
 @pytest.mark.parametrize("name", STACKS)
+def test_a_concern_of_which_a_stack_names_something_is_named_whole(name: str) -> None:
+    """What a stack names nothing of is as in the reference, and none of its concern."""
+    sources = load_stack(name).sources
+    named = {item.concern for item in mechanisms() if sources.get(item.name)}
+    assert set(SERVING) <= named
+    whole = [item.name for item in mechanisms() if item.concern in named]
+    assert [item for item in whole if not sources.get(item)] == []
+
+
+@pytest.mark.parametrize("name", STACKS)
 def test_every_source_of_a_stack_says_something(name: str) -> None:
     for mechanism, source in load_stack(name).sources.items():
         _, mark, told = source.rpartition(": ")
