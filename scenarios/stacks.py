@@ -5,10 +5,13 @@
     stack: dynamo
     version: 1.6.1
     source: https://github.com/ai-dynamo/dynamo
+    scope: {retry-limit: 1}
     mechanisms:
       finish-latch: {value: false, source: lib/llm/src/migration.rs}
 
-A mechanism that a stack does not name is as in ``Protocol``, the reference.
+A mechanism that a stack does not name is as in ``Protocol``, the reference. ``scope`` says how
+often each layer tries again where an exam does not; ``pairs: true``, that no worker serves both
+halves of a request, so that pairs sit the exams of such workers.
 """
 
 from __future__ import annotations

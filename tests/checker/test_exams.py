@@ -20,7 +20,7 @@ from rackproof.checker.status import Status
 from rackproof.checker.targets import expand
 from rackproof.checker.verdicts import Verdict
 from rackproof.invariants import CATALOGUE
-from rackproof.model.protocol import Protocol, with_mechanisms
+from rackproof.model.protocol import Protocol, mechanisms, with_mechanisms
 from rackproof.scenarios import stacks
 from rackproof.scenarios.exams import Exam, exams
 from rackproof.scenarios.loader import load
@@ -161,10 +161,7 @@ def test_several_stacks_have_a_table_each_beside_that_of_scenarios(
     assert "2 of 3 targets as expected" in out
     assert run(["verify", "-q", "stack:vllm-nixl"]) == 1
     first, *_ = capsys.readouterr().out.splitlines()
-    assert (
-        first
-        == "stack:vllm-nixl: no-needless-failure: violated: 1 fault, 4 steps (exam disconnect)"
-    )
+    assert first == "stack:vllm-nixl: bookings-exact: violated: 1 fault, 2 steps (exam freeze)"
 
 
 @pytest.mark.usefixtures("few")
@@ -290,7 +287,7 @@ def test_only_what_mends_is_folded(
     monkeypatch.setenv("COLUMNS", columns)
     assert run(["verify", "stack:vllm-nixl"]) == 1
     out = capsys.readouterr().out
-    assert re.search(r"FAILED +no-needless-failure +violated: 1 fault, 4 steps +disconnect", out)
+    assert re.search(r"FAILED +progress +violated: 1 fault, 5 steps +freeze", out)
     assert re.search(r"ok +no-lost-tokens +holds +3 exams", out)
 
 
@@ -309,3 +306,24 @@ def test_a_stack_sits_only_the_exams_of_what_its_file_speaks_of(
     out = capsys.readouterr().out
     assert "stack:plain, 1 exam: " in out
     assert "left out, as the stack's file says nothing of it: peers, rooms" in out
+
+
+def test_a_stack_of_pairs_sits_exams_in_pairs_with_its_own_retries() -> None:
+    known = {exam.name: exam for exam in exams()}
+    crash = known["crash"].setting("sglang").system.initial
+    assert [role.value for role in crash.roles] == ["prefill", "decode", "decode"]
+    assert (crash.a_round, crash.gateway_retries) == (1, 1)
+    assert known["slow-read"].setting("sglang").system.initial.a_round == 1
+    plain = known["crash"].setting("dynamo").system.initial
+    assert [role.value for role in plain.roles] == ["aggregated"] * 2
+    assert (plain.a_round, plain.gateway_retries) == (2, 0)
+    cached = known["index-events"].setting("llm-d").system.initial
+    assert [role.value for role in cached.roles] == ["aggregated"]
+
+
+@pytest.mark.xdist_group("dynamo")
+def test_a_matter_of_design_mends_only_where_nothing_else_does() -> None:
+    designs = {mechanism.name for mechanism in mechanisms() if mechanism.design}
+    assert {"transfer", "dispatch"} <= designs
+    for choices in whole("dynamo").mends.values():
+        assert all(not (chosen.keys() & designs) for chosen in choices)

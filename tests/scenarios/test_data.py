@@ -122,6 +122,15 @@ def test_the_reference_is_the_reference() -> None:
             "stack: mine\nmechanisms:\n  finish-latch: {source: x}\n",
             "3: mechanisms.finish-latch: the value is missing",
         ),
+        (
+            "stack: mine\nscope: {retry-limit: 99}\n",
+            "2: scope.retry-limit: expected a whole number from 0 to 16, not 99",
+        ),
+        (
+            "stack: mine\nscope: {tokens: 2}\n",
+            "2: scope.tokens: there is no such key",
+        ),
+        ("stack: mine\npairs: 2\n", "2: pairs: expected true or false, not 2"),
     ],
 )
 def test_mistakes_in_a_stack_are_told(tmp_path: Path, text: str, expected: str) -> None:
