@@ -59,8 +59,10 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def hint(name: str, names: Sequence[str]) -> str:
-    """What to write instead of a name: the nearest, or all there are."""
-    near = difflib.get_close_matches(name.lower().replace("_", "-"), names, n=1)
+    """What to write instead of a name: one that begins like it, the nearest, or all there are."""
+    wanted = name.lower().replace("_", "-")
+    begun = [known for known in names if len(wanted) > 2 and known.startswith(wanted)]
+    near = begun[:1] or difflib.get_close_matches(wanted, names, n=1)
     if near:
         return f"; did you mean {near[0]}?"
     if not names:

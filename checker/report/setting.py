@@ -43,6 +43,26 @@ def effective(setting: Setting) -> dict[str, dict[str, Any]]:
     return {"rack": _rack(setting), "scope": scope}
 
 
+def assumed(setting: Setting) -> str | None:
+    """What a setting is about that the file of its stack says nothing of; None where that is all
+    well.
+    """
+    from rackproof.model.scope import Scope, concern  # noqa: PLC0415
+    from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
+
+    if setting.bundled is None:
+        return None
+    scope, stack = _scope(setting.bundled), load_stack(setting.bundled.stack)
+    asked = {concern(a) for a in attrs.fields(Scope) if scope.get(kebab(a.name))} - {None}
+    unsaid = sorted(name for name in asked if name and name not in stack.concerns)
+    if not unsaid:
+        return None
+    return (
+        f"the file of stack {stack.name} says nothing of {' and '.join(unsaid)}: "
+        "there it is as the reference is"
+    )
+
+
 def scope_in_words(setting: Setting) -> str | None:
     """How much is explored, and where, in a line; None for a world of one's own."""
     if setting.bundled is None:

@@ -18,7 +18,7 @@ from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report import stack
 from rackproof.checker.report.counterexample import counterexample, run_in_words
-from rackproof.checker.report.setting import scope_in_words
+from rackproof.checker.report.setting import assumed, scope_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
@@ -79,6 +79,9 @@ class Terminal:
         if words is not None and not isinstance(report, Examined):
             where = f"{report.target}: " if several else ""
             self.out.print(f"{where}scope: {words}", soft_wrap=True)
+            assert report.scenario is not None, "it has a scope"
+            if told := assumed(report.scenario.case.setting):
+                self.out.print(f"{where}note: {told}", soft_wrap=True)
 
     def _examined(self, report: Examined) -> None:
         """Print what became of a stack in its exams."""

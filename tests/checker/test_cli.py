@@ -856,3 +856,18 @@ def test_help_and_version_need_nothing_heavy() -> None:
 @pytest.mark.parametrize("kind", ["stacks", "mechanisms", "properties", "bugs", "drills"])
 def test_lists_need_no_engine_and_no_rack(kind: str) -> None:
     assert imported([["list", kind]], ("llvmlite", "networkx", "numpy", "rich")) == []
+
+
+def test_what_the_file_of_a_stack_says_nothing_of_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.yaml"
+    head = "rackproof: 1\nname: weights\nrack: {prefill: 1, decode: 1}\n"
+    scope = "scope: {requests: 0, links: 1, faults: {weight-update: 1}}\n"
+    path.write_text(f"{head}protocol: {{stack: dynamo}}\n{scope}")
+    run(["verify", str(path)])
+    note = "note: the file of stack dynamo says nothing of peers: there it is as the reference is"
+    assert note in capsys.readouterr().out
+    path.write_text(f"{head}protocol: {{stack: sglang}}\n{scope}")
+    run(["verify", str(path)])
+    assert "note:" not in capsys.readouterr().out
