@@ -390,3 +390,24 @@ def test_a_written_loop_that_is_none_is_told(
     capsys.readouterr()
     assert run(["replay", str(file)]) in (1, 2)
     assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("moves", ["", "spin"])
+def test_a_counterexample_without_a_step_is_saved_and_replays(
+    moves: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is violated at once: at rest where it starts, or by a loop that begins there.
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(
+        "from rackproof.model.kernel import System, eventually, evolve, frozen, step, transition\n"
+        "@frozen\nclass W:\n    up: bool = False\n"
+        "@transition(step)\ndef spin(world: W) -> W:\n    '''It turns.'''\n"
+        "    return evolve(world, up=not world.up)\n"
+        "@eventually()\ndef alive(world: W) -> bool:\n    '''It never is.'''\n    return False\n"
+        f"world = System('w', W(), ({moves}{',' if moves else ''}), (alive,))\n"
+    )
+    assert run(["verify", "own.py:world", "--save", "out"]) == 1
+    (file,) = Path("out").iterdir()
+    assert "steps: 0" in file.read_text()
+    assert run(["replay", str(file)]) == 0
+    assert run(["verify", str(file)]) == 0
