@@ -225,7 +225,7 @@ class _Trials:
         system = attrs.evolve(setting.system, properties=sought)
         findings = explore(system, self.traces.keys(), self.options, self.progress)
         for result in results(system, findings, {}, silent(setting, findings)):
-            if result.verdict is Verdict.HOLDS:
+            if result.is_averted:
                 yield result.prop.name
 
     def _setting(self, chosen: Collection[str]) -> Setting:

@@ -30,6 +30,7 @@ class Verdict(Enum):
 
 
 ABSENT: Final = "there is nothing it speaks of"
+UNMET: Final = "this never happens"
 
 
 @frozen
@@ -90,6 +91,12 @@ class Result:
     def is_absent(self) -> bool:
         """Whether the world has none of what the property speaks of, and nobody expected it to."""
         return self.reason == ABSENT and self.expected is None
+
+    @property
+    def is_averted(self) -> bool:
+        """Whether it holds, or what it is about can no longer happen."""
+        unmet = self.reason is not None and self.reason.startswith(UNMET)
+        return self.verdict is Verdict.HOLDS or unmet
 
     @property
     def complaint(self) -> str | None:
@@ -203,7 +210,7 @@ def _verdict(
     if prop.scope is Scope.SOMETIMES:
         return Verdict.VACUOUS, "no reachable state satisfies it"
     if prop.premise is not None and prop.premise.name not in findings.reached:
-        return Verdict.VACUOUS, f"this never happens: {_clause(prop.premise.statement)}"
+        return Verdict.VACUOUS, f"{UNMET}: {_clause(prop.premise.statement)}"
     if prop.scope is Scope.AT_REST and not findings.at_rest:
         return Verdict.VACUOUS, "no reachable state is at rest"
     if silent:

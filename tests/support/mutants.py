@@ -244,7 +244,13 @@ PAIRED: tuple[Case, ...] = (
         {"prefill-error": 1},
         "no-kv-leak",
     ),
-    ({"load-timeout": False, **BOTH_AT_ONCE}, PAIR, {}, {"hang": 1}, "progress"),
+    (
+        {"load-timeout": False, "stream-timeout": False, **BOTH_AT_ONCE},
+        PAIR,
+        {},
+        {"hang": 1},
+        "progress",
+    ),
     (
         {"target-before-prefill": False, **BOTH_AT_ONCE},
         PAIR,
@@ -260,7 +266,13 @@ PAIRED: tuple[Case, ...] = (
         "kv-consistent",
     ),
     (
-        {"sender-stops": "silent", "load-timeout": False, "transfer": "push", "release": "lease"},
+        {
+            "sender-stops": "silent",
+            "load-timeout": False,
+            "stream-timeout": False,
+            "transfer": "push",
+            "release": "lease",
+        },
         PAIR,
         {},
         {"slow-read": 1},
@@ -274,7 +286,7 @@ PAIRED: tuple[Case, ...] = (
         "kv-consistent",
     ),
     (
-        {"post-errors-reported": False, "load-timeout": False},
+        {"post-errors-reported": False, "load-timeout": False, "stream-timeout": False},
         PAIR,
         {},
         {"post-failure": 1},
