@@ -113,9 +113,10 @@ def examine(
     report = Examined(target.label, target.file)
     try:
         report = attrs.evolve(report, scenario=target.load())
-        sits = [exam for exam in exams() if exam.concerns <= load_stack(stack).concerns]
-        left = frozenset[str]().union(*(exam.concerns for exam in exams() if exam not in sits))
-        report = attrs.evolve(report, unsaid=left - load_stack(stack).concerns)
+        concerns = load_stack(stack).concerns
+        sits = [exam for exam in exams() if exam.concerns <= concerns]
+        asked = frozenset[str]().union(*(exam.concerns for exam in exams()))
+        report = attrs.evolve(report, unsaid=asked - concerns)
         runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
         report = attrs.evolve(report, runs=_judged(runs))
         report = attrs.evolve(report, mends=_mends(stack, report, options, progress))
@@ -185,14 +186,15 @@ class _Trials:
     def mending(self, name: str) -> tuple[Choice, ...]:
         """The single mechanisms that each mend a property; if there is none, a least set."""
         differing = differences(self.stack)
+        designs = _designs()
         single = [one for one in differing if self._mends(name, [one])]
-        single = [one for one in single if one not in _designs()] or single
+        single = [one for one in single if one not in designs] or single
         if single:
             return tuple({one: differing[one]} for one in single)
         needed = list(differing)
         if not self._mends(name, needed):
             return ()
-        for one in sorted(differing, key=lambda one: one not in _designs()):
+        for one in sorted(differing, key=lambda one: one not in designs):
             rest = [other for other in needed if other != one]
             needed = rest if self._mends(name, rest) else needed
         return ({one: differing[one] for one in needed},)

@@ -13,6 +13,7 @@ kv-cache = llm-d/llm-d-kv-cache, aibrix = vllm-project/aibrix.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 import attrs
@@ -98,6 +99,7 @@ class Protocol(
     """A choice of every mechanism."""
 
 
+@cache
 def mechanisms() -> tuple[Mechanism, ...]:
     """Every mechanism, concern by concern."""
     return tuple(

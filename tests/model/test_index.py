@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from bundled import run
 
 from rackproof.model import cache, discovery, endpoint, index
 from rackproof.model.cache import Kind
@@ -36,15 +36,6 @@ def start(
     case = Bundled("reference", mechanisms or {}, {"aggregated": workers}, scope, FAULTS)
     world = bundled_setting(case, Path()).system.initial
     assert isinstance(world, World)
-    return world
-
-
-def run(world: World, *moves: tuple[Any, ...]) -> World:
-    """Fire one after the other; each must be possible."""
-    for transition, *arguments in moves:
-        after = transition(world, *arguments)
-        assert isinstance(after, World), f"{transition.name}{tuple(arguments)} is not possible"
-        world = after
     return world
 
 
