@@ -1,0 +1,70 @@
+"""What is to be shown of one property: that no state of any run is bad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import frozen
+
+from rackproof.checker.lowering.relation import Predicate, Relation
+from rackproof.checker.proof.slicing import is_progress, sliced
+from rackproof.checker.proof.terms import Terms
+from rackproof.model.kernel import Scope
+
+N = TypeVar("N")
+B = TypeVar("B")
+
+SAFETY = (Scope.ALWAYS, Scope.AT_REST)
+"""What an invariant can show; ``eventually`` needs more than one."""
+
+
+@frozen
+class Obligation:
+    """No reachable state is bad: one in which an instance of the properties is false (where they
+    are asked ``at rest``: and no step or timer is possible), or in which the model raises.
+
+    relation: the relation with only what the instances need. predicates: the instances.
+    """
+
+    relation: Relation
+    predicates: tuple[Predicate, ...]
+
+    def bad(self, terms: Terms[N, B]) -> B:
+        """Whether the state of these terms is bad."""
+        algebra = terms.algebra
+        false = [
+            self._asked(terms, predicate, algebra.not_(terms.holds(predicate)))
+            for predicate in self.predicates
+        ]
+        raising = [terms.action(action).raises for action in self.relation.actions]
+        return algebra.or_([*false, *raising])
+
+    def _asked(self, terms: Terms[N, B], predicate: Predicate, false: B) -> B:
+        if predicate.property.scope is not Scope.AT_REST:
+            return false
+        return terms.algebra.and_([false, terms.algebra.not_(moves(terms, self.relation))])
+
+
+def moves(terms: Terms[N, B], relation: Relation) -> B:
+    """Whether a step or a timer is possible."""
+    going = [terms.action(action).enabled for action in relation.actions if is_progress(action)]
+    return terms.algebra.or_(going)
+
+
+def obligation(relation: Relation, names: Iterable[str]) -> Obligation:
+    """What is to be shown of the properties of these names, over a relation sliced to them.
+
+    Errors that the model may raise stay part of it. The slice drops variables and actions that
+    neither the instances nor any raising test depends on.
+    """
+    wanted = set(names)
+    predicates = tuple(
+        p for p in relation.predicates if p.property.name in wanted and p.property.scope in SAFETY
+    )
+    return Obligation(sliced(relation, predicates), predicates)
+
+
+def goal(relation: Relation, name: str) -> tuple[Predicate, ...]:
+    """The instances of a ``sometimes`` property: one of them must be reached."""
+    return tuple(p for p in relation.predicates if p.property.name == name)
