@@ -1,8 +1,8 @@
 """Several ways to the same answer, each in a process of its own; the others end with the first.
 
-A process has its own session, so that what it starts ends with it; it ends with its parent too,
-however that ends, and its memory is bounded by the operating system (both on Linux); its time by the clock
-of the parent. A result is sent over a pipe, so it must be of plain values.
+A process has its own session, so that what it starts ends with it; on Linux it also ends with its
+parent, however that ends, and the operating system bounds its memory. Its time is bounded by the
+clock of the parent. A result is sent over a pipe, so it must be of plain values.
 """
 
 from __future__ import annotations
