@@ -14,25 +14,28 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
+
+Runner = Callable[[], Iterable[Any]]
 
 _PR_SET_PDEATHSIG: Final = 1
 _AWAITED: Final = 5.0
 
 
 @frozen
-class Outcome:
-    """What became of a runner: its result, or why there is none."""
+class Told:
+    """Something that a runner found out: a result; or at its end, trouble if it had any."""
 
     runner: str
     result: Any = None
+    is_last: bool = False
     trouble: str | None = None
 
 
@@ -40,10 +43,11 @@ class Outcome:
 class Race:
     """Runners by name, begun when the race is entered and ended when it is left.
 
-    memory: bytes that each may take beyond what this process has; None for no limit.
+    Each yields what it finds out. memory: bytes that each may take beyond what this process has;
+    None for no limit.
     """
 
-    runners: Mapping[str, Callable[[], Any]]
+    runners: Mapping[str, Runner]
     memory: int | None = None
     _running: dict[Connection, tuple[str, BaseProcess]] = field(factory=dict)
 
@@ -77,8 +81,8 @@ class Race:
         """Whether all have told what became of them."""
         return not self._running
 
-    def outcomes(self, seconds: float) -> Iterator[Outcome]:
-        """What is known after at most so many seconds, as it comes in."""
+    def news(self, seconds: float) -> Iterator[Told]:
+        """What is found out within so many seconds, as it comes in."""
         deadline = time.monotonic() + seconds
         ready = wait(list(self._running), max(0.0, seconds)) if self._running else []
         while ready:
@@ -95,16 +99,18 @@ class Race:
             connection.close()
         self._running.clear()
 
-    def _taken(self, connection: Connection) -> Outcome:
-        name, process = self._running.pop(connection)
+    def _taken(self, connection: Connection) -> Told:
+        name, process = self._running[connection]
         try:
-            told = connection.recv()
+            told: Told = connection.recv()
         except (EOFError, OSError):
             process.join(_AWAITED)
-            told = Outcome(name, trouble=self._death(process.exitcode))
-        connection.close()
-        _kill(process)
-        return Outcome(name, told.result, told.trouble)
+            told = Told("", is_last=True, trouble=self._death(process.exitcode))
+        if told.is_last:
+            del self._running[connection]
+            connection.close()
+            _kill(process)
+        return evolve(told, runner=name)
 
     def _death(self, code: int | None) -> str:
         """What it probably died of; a solver in C++ that gets no memory aborts."""
@@ -127,21 +133,21 @@ def _kill(process: BaseProcess) -> None:
     process.join(_AWAITED)
 
 
-def _run(
-    runner: Callable[[], Any], connection: Connection, memory: int | None, parent: int
-) -> None:
+def _run(runner: Runner, connection: Connection, memory: int | None, parent: int) -> None:
     """In the new process: run, and tell."""
     os.setsid()
     _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    trouble = None
     try:
         _limit(memory)
-        told = Outcome("", runner())
+        for result in runner():
+            connection.send(Told("", result))
     except MemoryError:
-        told = Outcome("", trouble=OUT_OF_MEMORY)
+        trouble = OUT_OF_MEMORY
     except Exception as error:
-        told = Outcome("", trouble=f"{type(error).__name__}: {error}")
-    connection.send(told)
+        trouble = f"{type(error).__name__}: {error}"
+    connection.send(Told("", is_last=True, trouble=trouble))
     connection.close()
     os._exit(0)  # nothing of the parent's is to be closed or flushed twice
 
