@@ -6,34 +6,38 @@ is derived from the target it names, and a check derives it anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
-from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Action, Predicate, Relation
 from rackproof.checker.proof import smtlib
 from rackproof.checker.proof.formula import Formulas, ordered
-from rackproof.checker.proof.obligations import SAFETY, Obligation, obligation
-from rackproof.checker.proof.smtlib import Expression, SmtAlgebra, SyntaxProblem, Term, primed
+from rackproof.checker.proof.obligations import Obligation
+from rackproof.checker.proof.smtlib import SmtAlgebra, Term, primed
 from rackproof.checker.proof.terms import Terms
 from rackproof.model.kernel import System
 from rackproof.scenarios.worlds import InputError
 
-FORMAT: Final = 1
 FIELDS: Final = ("version", "target", "case", "properties", "scope", "method")
-VALUES, INVARIANT = "|the values|", "|the invariant|"
-CLAUSE: Final = "|clause "
+VALUES, INVARIANT, CLAUSE = "|the values|", "|the invariant|", "|clause "
+"""Names that no field has: theirs have no space in them before a bracket."""
+
 HOW: Final = """\
-; A certificate of rackproof. Every (check-sat) must answer unsat; then no run of any length comes to
-; a state in which a property below is false or in which the model raises an error: the invariant
-; holds at the start (1), every transition keeps it (2), and it excludes all such states (3).
+; A certificate of rackproof. Every (check-sat) must answer unsat; then no run, of whatever length,
+; comes to a state in which a property below is false or in which the model raises an error: the
+; invariant holds at the start (1), every transition keeps it (2), it excludes all such states (3).
 ; Check it against the target itself: rackproof check-certificate FILE"""
+
+
+def version_here() -> str:
+    """The version of rackproof that runs."""
+    return version("rackproof")
 
 
 @frozen
@@ -65,7 +69,7 @@ class Certificate:
     method: str
     obligation: Obligation
     clauses: tuple[Node, ...]
-    version: str = version("rackproof")
+    version: str = field(factory=version_here)
 
     @cached_property
     def document(self) -> Document:
@@ -164,12 +168,9 @@ class Document:
         return [n for n, reads in enumerate(self.reads) if changed.intersection(reads)]
 
     def _start(self) -> Query:
-        first = self.relation.initial
-        algebra, state = self.algebra, self.state
-        equal = [algebra.eq(n, algebra.constant(first[s])) for s, n in state.numbers.items()]
-        equal += [t if first[s] else algebra.not_(t) for s, t in state.truths.items()]
-        refuted = algebra.not_(algebra.make(INVARIANT))
-        return Query("1. The invariant holds at the start", _asserted(*equal, refuted))
+        refuted = self.algebra.not_(self.algebra.make(INVARIANT))
+        text = _asserted(*smtlib.initial(self.terms), refuted)
+        return Query("1. The invariant holds at the start", text)
 
     def _steps(self) -> Iterator[Query]:
         for number, action in enumerate(self.relation.actions, 1):
@@ -202,18 +203,14 @@ class Document:
     def _clause(self, number: int, changed: Iterable[int]) -> Term:
         """A clause of the state, with the new values of fields that are changed."""
         new = set(changed)
-        names = (primed(n) if s in new else n for s, n in self._fields(self.reads[number]))
-        operands = [self.algebra.make(name) for name in names]
+        names = {slot: self.symbols[slot] for slot in self.reads[number]}
+        operands = [self.algebra.make(primed(n) if s in new else n) for s, n in names.items()]
         return self.algebra.make(f"{CLAUSE}{number + 1}|", *operands)
 
-    def _fields(self, slots: Iterable[int]) -> Iterator[tuple[int, str]]:
-        return ((slot, self.symbols[slot]) for slot in slots)
-
-    def _values(self, numbers: dict[int, Term] | object) -> Iterator[Term]:
-        given = dict(numbers)  # type: ignore[call-overload]
+    def _values(self, numbers: Mapping[int, Term]) -> Iterator[Term]:
         for variable in self.relation.variables:
-            if variable.slot in given:
-                yield from smtlib.bounds(self.algebra, variable, given[variable.slot])
+            if variable.slot in numbers:
+                yield from smtlib.bounds(self.algebra, variable, numbers[variable.slot])
 
     def _declarations(self) -> Iterator[str]:
         formulas = Formulas(self.relation)

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Relation
+from rackproof.checker.proof.terms import limits
 from rackproof.model.kernel.domains import Enumeration, Identifier, Interval, Truth
 
 MOST_VALUES: Final = 256
@@ -58,9 +59,10 @@ class Formulas:
         self.relation, self.arena = relation, relation.arena
         self.slots = relation.system.schema.slots
         self.values: Mapping[int, range] = {
-            v.slot: range(v.low, v.high + 1)
-            for v in relation.variables
-            if v.low is not None and v.high is not None and v.high - v.low < MOST_VALUES
+            variable.slot: range(low, high + 1)
+            for variable in relation.variables
+            for low, high in [limits(variable)]
+            if low is not None and high is not None and high - low < MOST_VALUES
         }
 
     def told(self, node: Node) -> str:
@@ -132,9 +134,9 @@ class Formulas:
             return f"{label} == {self.value(slot, allowed[0])}"
         if len(excluded) == 1:
             return f"{label} != {self.value(slot, excluded[0])}"
-        if isinstance(self.slots[slot].domain, Interval):
-            if told := _interval(label, allowed, every):
-                return told
+        is_interval = isinstance(self.slots[slot].domain, Interval)
+        if is_interval and (told := _interval(label, allowed, every)):
+            return told
         few, sign = (excluded, "not in") if len(excluded) < len(allowed) else (allowed, "in")
         return f"{label} {sign} {{{', '.join(self.value(slot, value) for value in few)}}}"
 
@@ -164,8 +166,8 @@ class Formulas:
         op, (a, b) = self.arena.part(node)
         if op is Op.EQ and self._position(b) < self._position(a):
             a, b = b, a
-        pairs = ((a, b), (b, a))
-        left, right = (self._value_beside(this, other) or self._inner(this) for this, other in pairs)
+        left = self._value_beside(a, b) or self._inner(a)
+        right = self._value_beside(b, a) or self._inner(b)
         return f"{left} {sign} {right}"
 
     def _position(self, node: Node) -> tuple[bool, list[int], str]:

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Relation, Variable
-from rackproof.checker.proof.terms import Terms, Vector, is_truth
+from rackproof.checker.proof.terms import Terms, Vector, is_truth, limits
 
 WIDTH: Final = 100
 INDENT: Final = "  "
@@ -115,7 +115,7 @@ class SmtAlgebra:
                 found.update(self._flat(head, [rest] if left else [absorbing], neutral))
         if absorbing in found or any(self.not_(part) in found for part in found):
             return absorbing
-        if len(found) < 2:  # noqa: PLR2004  (a junction of one is that one)
+        if len(found) < 2:
             return next(iter(found), neutral)
         return self.make(head, *self._sorted(tuple(found)))
 
@@ -185,10 +185,20 @@ def sort(relation: Relation, slot: int) -> str:
 
 def bounds(algebra: SmtAlgebra, variable: Variable, number: Term) -> Iterator[Term]:
     """That a number is one which the variable can take; nothing on a side without bound."""
-    if variable.low is not None:
-        yield algebra.le(algebra.constant(variable.low), number)
-    if variable.high is not None:
-        yield algebra.le(number, algebra.constant(variable.high))
+    low, high = limits(variable)
+    if low is not None:
+        yield algebra.le(algebra.constant(low), number)
+    if high is not None:
+        yield algebra.le(number, algebra.constant(high))
+
+
+def initial(terms: SmtTerms) -> Iterator[Term]:
+    """That a state is the first one."""
+    algebra, first = terms.algebra, terms.relation.initial
+    for slot, number in terms.state.numbers.items():
+        yield algebra.eq(number, algebra.constant(first[slot]))
+    for slot, truth in terms.state.truths.items():
+        yield truth if first[slot] else algebra.not_(truth)
 
 
 # Text.
@@ -334,7 +344,7 @@ def _node(relation: Relation, expression: Expression, slots: Mapping[str, int]) 
     if parts is None:
         return _leaf(relation, expression, slots)
     op = _OPERATIONS.get(expression.head)
-    if op is None or len(parts) < 2:  # noqa: PLR2004  (an operation and an operand)
+    if op is None or len(parts) < 2:
         raise SyntaxProblem(expression.line, f"({expression.head} ...) is no part of a clause")
     operands = [_node(relation, part, slots) for part in parts[1:]]
     if op is Op.NOT or (op is Op.SUB and len(operands) == 1):
