@@ -193,7 +193,9 @@ class Document:
         return _commands(lines) + _asserted(self.algebra.make(INVARIANT), enabled, lost)
 
     def _implied(self) -> Iterator[Query]:
-        ways = self.item.obligation.ways(self.terms)
+        shown = self.item.obligation
+        about_each = *shown.predicates, *self.relation.actions
+        ways = zip(about_each, shown.bads(self.terms), strict=True)
         possible = [(about, bad) for about, bad in ways if bad is not self.algebra.false]
         for number, (about, bad) in enumerate(possible, 1):
             lines, (told,) = smtlib.shared([bad], smtlib.is_boolean)

@@ -183,15 +183,13 @@ def minimal(
     After Bradley and Manna ("Checking safety by inductive generalization of counterexamples to
     induction", 2007). Where time runs out, what is left by then.
     """
-    needed = tuple(dict.fromkeys(clauses))
-    whole = _Clauses(obligation.relation, needed, deadline, obligation)
+    whole = _Reasons(obligation, tuple(dict.fromkeys(clauses)), deadline)
+    needed = whole.clauses
     try:
-        needed = whole.core()
+        needed = whole.used()
         for clause in reversed(needed):
             if clause in needed:
-                smaller = whole.largest([c for c in needed if c != clause])
-                if whole.excludes_bad(smaller):
-                    needed = smaller
+                needed = whole.without(clause, needed) or needed
     except _Unknown:
         pass
     return needed
@@ -205,24 +203,16 @@ class _Clauses:
         relation: Relation,
         clauses: tuple[Node, ...],
         deadline: float | None,
-        obligation: Obligation | None = None,
     ) -> None:
         self.relation, self.clauses, self.deadline = relation, clauses, deadline
-        self.obligation = obligation
         self.terms = z3terms.terms(relation, z3terms.state(relation))
         self.switches = {clause: z3.Bool(f"clause@{n}") for n, clause in enumerate(clauses)}
-        self.written = {action.firing: action.writes for action in relation.actions}
-        self._solvers: dict[int, _Step] = {}
-        self._bad: z3.Solver | None = None
+        self._steps: dict[int, _Step] = {}
 
-    def largest(self, candidates: Sequence[Node] | None = None) -> tuple[Node, ...]:
-        """The largest inductive set of candidates."""
-        first, relation = self.relation.initial, self.relation
-        alive = [
-            clause
-            for clause in (self.clauses if candidates is None else candidates)
-            if relation.value(clause, first)
-        ]
+    def largest(self) -> tuple[Node, ...]:
+        """The largest inductive set of them."""
+        relation = self.relation
+        alive = [c for c in self.clauses if relation.value(c, relation.initial)]
         settled, number, count = 0, 0, len(relation.actions)
         while settled < count:
             lost = self._lost(number, alive)
@@ -230,36 +220,6 @@ class _Clauses:
             settled = 0 if lost else settled + 1
             number = number if lost else (number + 1) % count
         return tuple(alive)
-
-    def core(self) -> tuple[Node, ...]:
-        """An inductive subset that excludes bad states, by what the solver used to show each."""
-        needed = dict.fromkeys(self._used_against_bad(self.clauses))
-        pending = list(needed)
-        while pending:
-            clause = pending.pop(0)
-            for number in range(len(self.relation.actions)):
-                for used in self._step(number).used_for(clause):
-                    if used not in needed:
-                        needed[used] = None
-                        pending.append(used)
-        return tuple(clause for clause in self.clauses if clause in needed)
-
-    def excludes_bad(self, clauses: Sequence[Node]) -> bool:
-        """Whether no bad state satisfies all of them."""
-        return bool(self._against_bad(clauses) == z3.unsat)
-
-    def _used_against_bad(self, clauses: Sequence[Node]) -> list[Node]:
-        if self._against_bad(clauses) != z3.unsat:
-            raise ValueError("the clauses do not exclude every bad state")
-        assert self._bad is not None
-        return self.on(self._bad.unsat_core())
-
-    def _against_bad(self, clauses: Sequence[Node]) -> z3.CheckSatResult:
-        if self._bad is None:
-            assert self.obligation is not None
-            self._bad = self.solver()
-            self._bad.add(self.obligation.bad(self.terms))
-        return _answer(self._bad, self.deadline, *map(self.switches.__getitem__, clauses))
 
     def solver(self) -> z3.Solver:
         """A solver that knows the values of fields, and the clauses behind their switches."""
@@ -269,21 +229,85 @@ class _Clauses:
             solver.add(z3.Implies(switch, self.terms.truth(clause)))
         return solver
 
-    def on(self, core: Iterable[z3.BoolRef]) -> list[Node]:
-        """The clauses whose switches are in a core, in their order."""
-        names = {str(switch) for switch in core}
-        return [clause for clause, switch in self.switches.items() if str(switch) in names]
+    def reason(self, solver: z3.Solver, alive: Iterable[Node]) -> frozenset[Node] | None:
+        """Those of some clauses for which a solver has no model; None where it has one."""
+        switches = {str(self.switches[clause]): clause for clause in alive}
+        if _answer(solver, self.deadline, *(self.switches[c] for c in alive)) == z3.sat:
+            return None
+        return frozenset(switches[str(switch)] for switch in solver.unsat_core())
 
     def _lost(self, number: int, alive: Sequence[Node]) -> set[Node]:
         """Clauses that an action does not keep, one at least where there is any."""
         writes, arena = self.relation.actions[number].writes, self.relation.arena
         touched = [clause for clause in alive if writes & arena.slots(clause)]
-        return self._step(number).lost(alive, touched) if touched else set()
+        return self.step(number).lost(alive, touched) if touched else set()
 
-    def _step(self, number: int) -> _Step:
-        if number not in self._solvers:
-            self._solvers[number] = _Step(self, self.relation.actions[number])
-        return self._solvers[number]
+    def step(self, number: int) -> _Step:
+        if number not in self._steps:
+            self._steps[number] = _Step(self, self.relation.actions[number])
+        return self._steps[number]
+
+
+class _Reasons(_Clauses):
+    """An inductive invariant, and by which clauses each is kept and bad states are excluded."""
+
+    def __init__(
+        self, obligation: Obligation, clauses: tuple[Node, ...], deadline: float | None
+    ) -> None:
+        super().__init__(obligation.relation, clauses, deadline)
+        arena = self.relation.arena
+        self.touching = {
+            clause: [
+                n for n, a in enumerate(self.relation.actions) if a.writes & arena.slots(clause)
+            ]
+            for clause in clauses
+        }
+        self.bad = self.solver()
+        self.bad.add(obligation.bad(self.terms))
+        self._against_bad: frozenset[Node] | None = None
+        self._kept: dict[tuple[int, Node], frozenset[Node]] = {}
+
+    def used(self) -> tuple[Node, ...]:
+        """The clauses by which bad states are excluded, those that these need, and so on."""
+        if not self._excludes_bad(self.clauses):
+            raise ValueError("the clauses do not exclude every bad state")
+        assert self._against_bad is not None
+        found, pending = set[Node](), set(self._against_bad)
+        while pending:
+            found |= pending
+            if not all(
+                self._keeps(clause, self.clauses) for clause in self.clauses if clause in pending
+            ):
+                raise ValueError("the clauses are not inductive")
+            used = (self._kept[n, clause] for clause in pending for n in self.touching[clause])
+            pending = set[Node]().union(*used) - found
+        return tuple(clause for clause in self.clauses if clause in found)
+
+    def without(self, clause: Node, others: Sequence[Node]) -> tuple[Node, ...] | None:
+        """What is left without a clause and those that need it; None where bad states are left."""
+        alive = [other for other in others if other != clause]
+        while self._excludes_bad(alive):
+            lost = next((other for other in alive if not self._keeps(other, alive)), None)
+            if lost is None:
+                return tuple(alive)
+            alive.remove(lost)
+        return None
+
+    def _excludes_bad(self, alive: Sequence[Node]) -> bool:
+        if self._against_bad is None or not self._against_bad <= set(alive):
+            self._against_bad = self.reason(self.bad, alive)
+        return self._against_bad is not None
+
+    def _keeps(self, clause: Node, alive: Sequence[Node]) -> bool:
+        """Whether every action keeps a clause, by clauses that are still there."""
+        there = set(alive)
+        for number in self.touching[clause]:
+            if not self._kept.get((number, clause), there | {-1}) <= there:
+                reason = self.step(number).reason(clause, alive)
+                if reason is None:
+                    return False
+                self._kept[number, clause] = reason
+        return True
 
 
 class _Step:
@@ -312,18 +336,13 @@ class _Step:
         self.solver.pop()
         return found
 
-    def used_for(self, clause: Node) -> list[Node]:
-        """The clauses that were used to show that the action keeps one."""
-        if not self.action.writes & self.relation.arena.slots(clause):
-            return []
+    def reason(self, clause: Node, alive: Iterable[Node]) -> frozenset[Node] | None:
+        """Those of some clauses by which the action keeps one; None where it does not."""
         self.solver.push()
         self.solver.add(z3.Not(self.after.truth(clause)))
-        said = _answer(self.solver, self.owner.deadline, *self.owner.switches.values())
-        core = self.owner.on(self.solver.unsat_core()) if said == z3.unsat else None
+        found = self.owner.reason(self.solver, alive)
         self.solver.pop()
-        if core is None:
-            raise ValueError("the clauses are not inductive")
-        return core
+        return found
 
     def _false(self, touched: Sequence[Node]) -> set[Node]:
         values = z3terms.values(self.solver.model(), self.owner.terms.state)

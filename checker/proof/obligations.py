@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeVar
 
 from attrs import frozen
 
-from rackproof.checker.lowering.relation import Action, Predicate, Relation
+from rackproof.checker.lowering.relation import Predicate, Relation
 from rackproof.checker.proof.slicing import is_progress, sliced
 from rackproof.checker.proof.terms import Terms
 from rackproof.model.kernel import Scope
@@ -32,17 +32,17 @@ class Obligation:
 
     def bad(self, terms: Terms[N, B]) -> B:
         """Whether the state of these terms is bad."""
-        return terms.algebra.or_([bad for _, bad in self.ways(terms)])
+        return terms.algebra.or_(self.bads(terms))
 
-    def ways(self, terms: Terms[N, B]) -> Iterator[tuple[Predicate | Action, B]]:
-        """The ways in which the state may be bad: an instance that is false, an action that raises
-        an error.
-        """
-        for predicate in self.predicates:
-            false = terms.algebra.not_(terms.holds(predicate))
-            yield predicate, self._asked(terms, predicate, false)
-        for action in self.relation.actions:
-            yield action, terms.action(action).raises
+    def bads(self, terms: Terms[N, B]) -> list[B]:
+        """The ways in which the state of these terms may be bad: instances, then actions."""
+        algebra = terms.algebra
+        false = [
+            self._asked(terms, predicate, algebra.not_(terms.holds(predicate)))
+            for predicate in self.predicates
+        ]
+        raising = [terms.action(action).raises for action in self.relation.actions]
+        return [*false, *raising]
 
     def _asked(self, terms: Terms[N, B], predicate: Predicate, false: B) -> B:
         if predicate.property.scope is not Scope.AT_REST:
