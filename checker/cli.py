@@ -98,7 +98,10 @@ def exploration(function: F) -> F:
             "--workers", type=click.IntRange(1, 1024), metavar="N", help="Threads to use."
         ),
         click.option(
-            "--engine", type=click.Choice(["auto", "search"]), default="auto", show_default=True
+            "--engine",
+            type=click.Choice(["auto", "search", "prove"]),
+            default="auto",
+            show_default=True,
         ),
     ):
         function = option(function)

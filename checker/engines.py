@@ -1,22 +1,35 @@
-"""The engines under one interface: from a system to ``Findings``."""
+"""The engines under one interface: from a system to ``Findings``.
+
+``search`` sees every state of a finite scope; ``prove`` finds invariants, for runs of any length;
+``auto`` searches, and where that takes long proves beside it: whichever tells first counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import time
+from collections.abc import Collection, Sequence
+from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from rackproof.checker.beside import PROVED, Beside
 from rackproof.checker.compare import compare
-from rackproof.checker.lowering import lower
-from rackproof.checker.lowering.relation import Action
-from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
-from rackproof.checker.search import explore as search
-from rackproof.checker.symmetry import interchangeable
-from rackproof.checker.trace import EngineError, Trace, for_ever, walk
+from rackproof.checker.lowering import Relation, lower
+from rackproof.checker.proof.obligations import SAFETY
+from rackproof.checker.proof.prover import Prover
+from rackproof.checker.search import SOUGHT, Limits
+from rackproof.checker.searched import Progress, searched
 from rackproof.checker.verdicts import Findings
-from rackproof.model.kernel import ModelError, Scope, System
+from rackproof.model.kernel import Property, Scope, System
 
-Progress = Callable[[Snapshot], None]
+ENGINES: Final = ("auto", "search", "prove")
+NEAR: Final = 100_000
+"""States that are searched before a proof, for what is near: violations, and that premises are
+met.
+"""
+LAST: Final = 60.0
+"""Seconds that a proof has at least once the search beside it has run out of memory."""
+LOOPS: Final = "a proof says nothing of loops; --engine search looks for them"
 
 
 @frozen
@@ -40,76 +53,93 @@ def explore(
     sought: Collection[str] | None,
     options: Options,
     progress: Progress | None = None,
+    asked: Collection[str] | None = None,
 ) -> Findings:
-    """Explore a system; where ``sought`` is given, until all of these properties are violated."""
+    """Find out about a system; where ``sought`` is given, until all of these are violated.
+
+    asked: the properties that matter; None for all.
+    """
     relation = lower(system)
     if options.compare:
         compare(relation)
-    seen = search(
-        relation,
-        interchangeable(relation),
-        limits=Limits(options.seconds, options.memory),
-        workers=options.workers,
-        stop_when=sought,
-        progress=progress,
+    if options.engine == "search":
+        limits = Limits(options.seconds, options.memory)
+        return searched(relation, sought, limits, options.workers, progress)
+    wanted = sought if sought is not None else asked
+    names = tuple(
+        prop.name
+        for prop in system.properties
+        if prop.scope in SAFETY and (wanted is None or prop.name in wanted) and speaks(system, prop)
     )
-    if seen.raises:
-        raise ModelError(_raised(system, seen.raises[0]))
-    traces = {name: _trace(system, seen, name, found) for name, found in seen.violations.items()}
-    fired = frozenset(relation.actions[number].firing.transition.name for number in seen.fired)
-    possible = {action.firing.transition.name for action in relation.actions}
-    return Findings(
-        engine="search",
-        states=seen.states,
-        transitions=seen.transitions,
-        depth=seen.depth,
-        seconds=seen.seconds,
-        at_rest=seen.at_rest,
-        reason=seen.reason,
-        violated=traces,
-        endless=seen.endless,
-        fewest=frozenset(_fewest(system, seen, traces)),
-        reached=frozenset(prop.name for prop in seen.reached),
-        fired=fired,
-        idle=tuple(t.name for t in system.transitions if t.name in possible - fired),
-        impossible=tuple(t.name for t in system.transitions if t.name not in possible),
-        reads={(p.property.name, p.arguments): p.reads for p in relation.predicates},
+    engine = _proved if options.engine == "prove" else _both
+    return engine(relation, names, sought, options, progress)
+
+
+def speaks(system: System, prop: Property) -> bool:
+    """Whether there is anything that a property speaks of."""
+    return next(system.choices(prop.parameters), None) is not None
+
+
+def _proved(
+    relation: Relation,
+    names: Sequence[str],
+    sought: Collection[str] | None,
+    options: Options,
+    progress: Progress | None,
+) -> Findings:
+    """A short search for what is near, then proofs of the rest."""
+    began = time.monotonic()
+    limits = Limits(options.seconds, options.memory, NEAR)
+    near = searched(relation, sought, limits, options.workers, progress)
+    if sought is not None and near.violated.keys() >= set(sought):
+        return evolve(near, engine="prove")
+    left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
+    rest = tuple(name for name in names if name not in near.violated)
+    prover = Prover(relation, rest, set(near.reached), left, options.memory)
+    prover.run()
+    return merged(near, prover)
+
+
+def merged(seen: Findings, prover: Prover) -> Findings:
+    """What a search saw, with what was proved."""
+    system = prover.relation.system
+    never = set(prover.never)
+    if seen.reason is None:
+        goals = {p.premise for p in system.properties} | {
+            p for p in system.properties if p.scope is Scope.SOMETIMES
+        }
+        never |= {p.name for p in goals if p is not None and p.name not in seen.reached}
+    loops = [p.name for p in system.properties if p.scope is Scope.EVENTUALLY]
+    return evolve(
+        seen,
+        engine="prove",
+        seconds=seen.seconds + prover.spent,
+        violated={**prover.violated, **seen.violated},
+        reached=seen.reached | prover.reached,
+        proofs=prover.proofs,
+        never=frozenset(never),
+        reasons={**dict.fromkeys(loops, LOOPS), **prover.reasons} if seen.reason else {},
     )
 
 
-def _trace(system: System, seen: Exploration, name: str, found: Found) -> Trace:
-    """The run that leads to a state, walked with the plain functions under the real names.
+def _both(
+    relation: Relation,
+    names: Sequence[str],
+    sought: Collection[str] | None,
+    options: Options,
+    progress: Progress | None,
+) -> Findings:
+    """A search, and after a while a proof beside it, until one of them has told all.
 
-    The plain property is asked too; ``EngineError`` where it does not fail.
+    A search that is exhausted says more than a proof (it has seen every property), so it counts.
     """
-    native = seen.native
-    key = native.layout.pack if found.loop else native.canonical
-    trace = walk(system, [key(state) for state in found.path], key)
-    if found.loop:
-        actions = native.relation.actions
-        trace = for_ever(trace, [actions[number].firing for number in found.loop])
-    if not any(trace.violates(prop) for prop in system.properties if prop.name == name):
-        raise EngineError(f"{name} is said to be violated, and the plain functions do not agree")
-    return trace
-
-
-def _fewest(system: System, seen: Exploration, traces: Mapping[str, Trace]) -> Iterator[str]:
-    """The violated properties of which it is known that no run with fewer faults violates them."""
-    scopes = {prop.name: prop.scope for prop in system.properties}
-    for name, found in seen.violations.items():
-        is_known = seen.endless is None or scopes[name] is not Scope.EVENTUALLY
-        if is_known and traces[name].faults == found.faults:
-            yield name
-
-
-def _raised(system: System, raised: Raised) -> str:
-    """Where a model raises, and in what."""
-    owner = raised.owner
-    if isinstance(owner, Action):
-        what = f"in: {owner.firing.words(system)}"
-    else:
-        what = f"in the property {owner.property.name}"
-    where = raised.leaf.where
-    steps = raised.found.steps
-    after = f"after {steps} step{'' if steps == 1 else 's'}" if steps else "at once"
-    return f"{where}: {raised.leaf.message} ({what}, {after})"
+    prover = Prover(relation, tuple(names), set(), options.seconds, options.memory)
+    every = {prop.name for prop in relation.system.properties}
+    with Beside(prover, frozenset(sought or every), progress) as beside:
+        limits = Limits(options.seconds, options.memory, enough=beside.enough)
+        seen = searched(relation, sought, limits, options.workers, beside)
+        if seen.reason is None or seen.reason == SOUGHT:
+            return seen
+        if seen.reason != PROVED:
+            beside.finish(max(LAST, seen.seconds))
+        return merged(seen, prover)

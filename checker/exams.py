@@ -14,7 +14,8 @@ import attrs
 from attrs import field, frozen
 
 from rackproof.checker.coverage import Guard
-from rackproof.checker.engines import Options, Progress, explore
+from rackproof.checker.engines import Options, explore
+from rackproof.checker.searched import Progress
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
 from rackproof.checker.trace import EngineError, Trace

@@ -1,4 +1,6 @@
-"""Counterexamples as scenarios: each replays to the same violation."""
+"""What a verification found, as files: counterexamples as scenarios, each of which replays to the
+same violation, and proofs as certificates.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from attrs import field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from rackproof.checker.proof.certificate import Certificate, certificate, write
+from rackproof.checker.proof.proof import Proof
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -24,23 +28,39 @@ from rackproof.scenarios.worlds import split_target
 
 @frozen
 class Saved:
-    """The files that were written, by the result (its identity) that each replays."""
+    """The files that were written, by the result (its identity) that each replays; certificates by
+    the proof.
+    """
 
     files: Mapping[int, Path] = field(factory=dict)
+    certificates: Mapping[int, Path] = field(factory=dict)
 
 
 def save(reports: Iterable[Report], folder: Path) -> Saved:
-    """Write a scenario for each violation that counts."""
+    """Write a scenario for each violation that counts, and a certificate for each proof."""
     files: dict[int, Path] = {}
+    certificates: dict[int, Path] = {}
     folder.mkdir(parents=True, exist_ok=True)
     for report in reports:
         for run in report.runs:
             for result in run.results:
                 if result.trace is not None and result.judged and report.scenario is not None:
-                    path = folder / f"{_stem(report, run, result)}.yaml"
+                    path = folder / f"{_stem(report, run, result.prop.name)}.yaml"
                     path.write_text(as_yaml(report.scenario, run, result, folder), "utf-8")
                     files[id(result)] = path
-    return Saved(files)
+                if (
+                    result.proof is not None
+                    and result.judged
+                    and id(result.proof) not in certificates
+                ):
+                    path = folder / f"{_stem(report, run, result.prop.name)}.smt2"
+                    write(_certificate(report, run, result.proof), path)
+                    certificates[id(result.proof)] = path
+    return Saved(files, certificates)
+
+
+def _certificate(report: Report, run: Run, proof: Proof) -> Certificate:
+    return certificate(report.target, run.label, proof.obligation, proof.clauses, proof.method)
 
 
 def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
@@ -110,9 +130,9 @@ def _flow(value: Any) -> Any:
     return flowing
 
 
-def _stem(report: Report, run: Run, result: Result) -> str:
+def _stem(report: Report, run: Run, name: str) -> str:
     """A file name from the target and the property."""
     target = report.target.removesuffix(".yaml").removesuffix(".yml")
     stem = re.sub(r"[^a-z0-9]+", "-", target.lower().replace(".py:", "-")).strip("-")
     fixed = "-with-the-fix" if run.label == WITH_FIX else ""
-    return f"{stem}-{result.prop.name}{fixed}"
+    return f"{stem}-{name}{fixed}"

@@ -12,8 +12,9 @@ import attrs
 from attrs import frozen
 
 from rackproof.checker.coverage import Coverage, coverage
-from rackproof.checker.engines import Options, Progress, explore
+from rackproof.checker.engines import Options, explore
 from rackproof.checker.replay import Replayed, replay
+from rackproof.checker.searched import Progress
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Findings, Result, Verdict, results
@@ -166,7 +167,7 @@ def explored(label: str, case: Case, options: Options, progress: Progress | None
     own = case.setting.file is not None
     options = attrs.evolve(options, compare=own)
     with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
-        findings = explore(system, sought(case), options, progress)
+        findings = explore(system, sought(case), options, progress, case.expect or None)
     judged = results(system, findings, case.expect, silent(case.setting, findings))
     return Run(label, case, findings, judged, coverage(system) if options.coverage else None)
 

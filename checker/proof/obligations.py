@@ -22,7 +22,8 @@ SAFETY = (Scope.ALWAYS, Scope.AT_REST)
 @frozen
 class Obligation:
     """No reachable state is bad: one in which an instance of the properties is false (where they
-    are asked ``at rest``: and no step or timer is possible), or in which the model raises.
+    are asked ``at rest``: and no step or timer is possible; of a ``sometimes``: in which it is
+    true), or in which the model raises.
 
     relation: the relation with only what the instances need. predicates: the instances.
     """
@@ -36,18 +37,18 @@ class Obligation:
 
     def bads(self, terms: Terms[N, B]) -> list[B]:
         """The ways in which the state of these terms may be bad: instances, then actions."""
-        algebra = terms.algebra
-        false = [
-            self._asked(terms, predicate, algebra.not_(terms.holds(predicate)))
-            for predicate in self.predicates
-        ]
+        against = [self._against(terms, predicate) for predicate in self.predicates]
         raising = [terms.action(action).raises for action in self.relation.actions]
-        return [*false, *raising]
+        return [*against, *raising]
 
-    def _asked(self, terms: Terms[N, B], predicate: Predicate, false: B) -> B:
-        if predicate.property.scope is not Scope.AT_REST:
-            return false
-        return terms.algebra.and_([false, terms.algebra.not_(moves(terms, self.relation))])
+    def _against(self, terms: Terms[N, B], predicate: Predicate) -> B:
+        """Whether a state is bad for an instance."""
+        scope, algebra, true = predicate.property.scope, terms.algebra, terms.holds(predicate)
+        if scope is Scope.SOMETIMES:
+            return true
+        if scope is not Scope.AT_REST:
+            return algebra.not_(true)
+        return algebra.and_([algebra.not_(true), algebra.not_(moves(terms, self.relation))])
 
 
 def moves(terms: Terms[N, B], relation: Relation) -> B:
@@ -69,6 +70,7 @@ def obligation(relation: Relation, names: Iterable[str]) -> Obligation:
     return Obligation(sliced(relation, predicates), predicates)
 
 
-def goal(relation: Relation, name: str) -> tuple[Predicate, ...]:
-    """The instances of a ``sometimes`` property: one of them must be reached."""
-    return tuple(p for p in relation.predicates if p.property.name == name)
+def unreachable(relation: Relation, name: str) -> Obligation:
+    """That no run satisfies a ``sometimes`` property, or a premise, of this name."""
+    predicates = tuple(p for p in relation.predicates if p.property.name == name)
+    return Obligation(sliced(relation, predicates), predicates)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report import stack
+from rackproof.checker.report import proofs, stack
 from rackproof.checker.report.setting import effective
 from rackproof.checker.trace import Change, Trace
 from rackproof.checker.verdicts import Result
@@ -127,6 +127,8 @@ def _result(run: Run, result: Result) -> dict[str, Any]:
                 "faults": result.expected.faults,
             }
         )
+    if result.proof is not None:
+        data["proof"] = proofs.as_data(result.proof)
     if result.trace is not None:
         data["counterexample"] = {
             "faults": result.trace.faults,

@@ -16,7 +16,7 @@ from rich.text import Text
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report import stack
+from rackproof.checker.report import proofs, stack
 from rackproof.checker.report.counterexample import counterexample, run_in_words
 from rackproof.checker.report.setting import assumed, scope_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
@@ -67,6 +67,7 @@ class Terminal:
         self.table([report for report in reports if not isinstance(report, Examined)])
         for report in reports:
             if in_full:
+                self._proofs(report, several, saved)
                 self._untested(report, several)
             self._coverage(report, several)
         if left_out and self.verbosity > 0:
@@ -92,6 +93,14 @@ class Terminal:
             if unsaid := stack.left_out(report):
                 self.out.print(unsaid, soft_wrap=True)
             self.out.print()
+
+    def _proofs(self, report: Report, several: bool, saved: Saved) -> None:
+        """Print by what properties are proved; with -v, the invariants."""
+        for run in report.runs:
+            where = f"{report.target}: " if several else ""
+            where += "with the fix, " if run.label == WITH_FIX else ""
+            for line in proofs.lines(run, self.verbosity > 0, saved.certificates):
+                self.out.print(line if line.startswith(" ") else f"{where}{line}", soft_wrap=True)
 
     def _untested(self, report: Report, several: bool) -> None:
         """Print why a property was not put to the test; with -v, why some were not judged."""

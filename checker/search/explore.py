@@ -10,7 +10,7 @@ thread came first changes their order there and nothing else.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -32,7 +32,7 @@ from rackproof.checker.search.results import (
 from rackproof.checker.search.store import LimitReached
 from rackproof.checker.search.threads import Team, available_cores
 from rackproof.checker.symmetry import Class
-from rackproof.model.kernel import Scope
+from rackproof.model.kernel import Property, Scope
 
 NEVER: Final = -1
 """A monitor that sees nothing."""
@@ -226,8 +226,15 @@ class _Search:
                     memory=self.store.bytes,
                     faults=self.current.faults,
                     steps=self.current.steps,
+                    reached=frozenset(prop.name for prop in self._reached()),
                 )
             )
+
+    def _reached(self) -> Iterator[Property]:
+        """The ``sometimes`` properties that some state satisfies."""
+        for number, prop in enumerate(self.monitors.properties):
+            if number in self.sightings and prop.scope is Scope.SOMETIMES:
+                yield prop
 
     def _result(self, reason: str | None, endless: str | None, searching: float) -> Exploration:
         cells = [cell for row in self.cells for cell in row if cell]
@@ -246,11 +253,7 @@ class _Search:
             fired=self.team.fired(),
             raises=tuple(self._raises()),
             violations=self._violations(),
-            reached=frozenset(
-                prop
-                for number, prop in enumerate(self.monitors.properties)
-                if number in self.sightings and prop.scope is Scope.SOMETIMES
-            ),
+            reached=frozenset(self._reached()),
             stored=self._stored() if self.keep else None,
             preparing=self.prepared,
             searching=searching,

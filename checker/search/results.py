@@ -14,17 +14,18 @@ from rackproof.model.kernel import Property
 @frozen
 class Limits:
     """When to give up: seconds, bytes for states and table, states; None: no limit, but for memory
-    a share of what is available.
+    a share of what is available. enough: asked a few times a second; ends the search with a reason.
     """
 
     time_limit: float | None = None
     memory: int | None = None
     max_states: int | None = None
+    enough: Callable[[], str | None] | None = None
 
 
 @frozen
 class Snapshot:
-    """How far a search is."""
+    """How far a search is; reached: the ``sometimes`` properties that some state satisfies."""
 
     states: int
     transitions: int
@@ -33,6 +34,7 @@ class Snapshot:
     memory: int
     faults: int
     steps: int
+    reached: frozenset[str] = frozenset()
 
     @property
     def rate(self) -> float:

@@ -164,7 +164,7 @@ class Team:
         try:
             while wait(futures, timeout=TICK).not_done:
                 self._report()
-                if self._is_late() or self._has_faster_code():
+                if self._ended() or self._has_faster_code():
                     self.store.shared[Shared.STOP] = 1
         except BaseException:
             self.store.shared[Shared.STOP] = 1
@@ -180,12 +180,15 @@ class Team:
             assert self._thorough is not None
             self.native.use(self._thorough.result())
             self._loops, self._is_thorough = self.native.loops(), True
-        if self._is_late():
-            raise LimitReached(f"out of time: {self.limits.time_limit:g} s")
+        if (reason := self._ended()) is not None:
+            raise LimitReached(reason)
 
-    def _is_late(self) -> bool:
-        limit = self.limits.time_limit
-        return limit is not None and self.seconds > limit
+    def _ended(self) -> str | None:
+        """Why it is to end, if it is."""
+        limit, enough = self.limits.time_limit, self.limits.enough
+        if limit is not None and self.seconds > limit:
+            return f"out of time: {limit:g} s"
+        return enough() if enough is not None else None
 
     def _has_faster_code(self) -> bool:
         """Whether a more thorough compilation, begun once the search takes long, is done."""

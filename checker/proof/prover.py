@@ -1,0 +1,248 @@
+"""Engine ``prove``: several ways to an invariant or to a run, side by side.
+
+What is found is never taken on trust: a run is walked with the plain functions, an invariant is
+checked by solvers that had no part in finding it, from the lowered relation itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Generator, Iterator
+from functools import partial
+from typing import Any, Final
+
+from attrs import define, evolve, field, frozen
+
+from rackproof.checker.lowering.relation import Relation
+from rackproof.checker.proof import abc, clauses, solvers
+from rackproof.checker.proof.bounded import bounded
+from rackproof.checker.proof.certificate import Certificate, certificate
+from rackproof.checker.proof.checking import check
+from rackproof.checker.proof.obligations import Obligation, obligation, unreachable
+from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, walked
+from rackproof.checker.proof.pdr import pdr
+from rackproof.checker.proof.proof import Proof
+from rackproof.checker.proof.race import Race, Runner, Told
+from rackproof.checker.trace import EngineError, Trace
+from rackproof.model.kernel import Property, Scope
+
+BOUNDED: Final = "bounded check"
+PDR: Final = "pdr (python-sat)"
+ABC: Final = "pdr (berkeley-abc)"
+_LAST_WORDS: Final = 2.0
+"""Seconds that a runner has, after its time is up, to say how far it came."""
+
+KIND: Final = 10
+"""The bounded check yields to the others: it pays where they find nothing."""
+
+Working = Generator[None, None, Any]
+Engine = Callable[..., Invariant | Path | Unknown]
+
+
+@frozen
+class Answer:
+    """What is known of one obligation: a proof, a run, or why neither."""
+
+    proof: Proof | None = None
+    trace: Trace | None = None
+    reason: str | None = None
+
+
+@define
+class Prover:
+    """Proves properties of a relation beside whatever else this process does.
+
+    names: the properties to prove. reached: the ``sometimes`` properties, premises among them, that
+    are known to be satisfied by some run. seconds, memory: limits, of all and of each process.
+    patience: how long to wait for news before a yield. After ``work``: what is proved, violated,
+    never satisfied, and why nothing is known of the rest.
+    """
+
+    relation: Relation
+    names: tuple[str, ...]
+    reached: set[str]
+    seconds: float | None = None
+    memory: int | None = None
+    patience: float = 0.2
+    proofs: dict[str, Proof] = field(factory=dict)
+    violated: dict[str, Trace] = field(factory=dict)
+    never: set[str] = field(factory=set)
+    reasons: dict[str, str] = field(factory=dict)
+    _started: float = field(factory=time.monotonic)
+
+    def run(self) -> None:
+        """Work until everything is known that can be."""
+        for _ in self.work():
+            pass
+
+    def work(self) -> Working:
+        """Work on, and yield whenever there is nothing to do but wait."""
+        yield from self._prove(list(self.names))
+        for premise in self._premises():
+            yield from self._reach(premise)
+
+    def _prove(self, names: list[str]) -> Working:
+        """All in one proof, which is quicker than one by one, but for those that are violated."""
+        while names:
+            shown = obligation(self.relation, names)
+            answer: Answer = yield from self._answered(shown)
+            if answer.trace is None:
+                break
+            false = self._false(answer.trace, names)
+            names = [name for name in names if name not in false]
+        for name in names:
+            if answer.proof is not None:
+                self.proofs[name] = answer.proof
+            else:
+                self.reasons[name] = answer.reason or "no proof was found"
+
+    def _false(self, trace: Trace, names: Collection[str]) -> set[str]:
+        """The properties that a run violates; it is a counterexample of each."""
+        false = {
+            prop.name
+            for prop in self.relation.system.properties
+            if prop.name in names and trace.violates(prop)
+        }
+        if not false:
+            raise EngineError("a run is said to violate a property, and violates none")
+        self.violated |= dict.fromkeys(false, trace)
+        return false
+
+    def _premises(self) -> list[Property]:
+        """What has to be reached for the proofs to say something, and goals of their own."""
+        properties = self.relation.system.properties
+        wanted = [p.premise for p in properties if p.name in self.proofs and p.premise]
+        wanted += [p for p in properties if p.scope is Scope.SOMETIMES]
+        return [p for p in dict.fromkeys(wanted) if p.name not in self.reached]
+
+    def _reach(self, premise: Property) -> Working:
+        answer: Answer = yield from self._answered(unreachable(self.relation, premise.name))
+        if answer.trace is not None:
+            self.reached.add(premise.name)
+        elif answer.proof is not None:
+            self.never.add(premise.name)
+        else:
+            self.reasons[premise.name] = answer.reason or "no run was found that satisfies it"
+
+    def _answered(self, shown: Obligation) -> Working:
+        """A proof, or a shortest run, or why there is neither."""
+        began = time.monotonic()
+        found: _Found = yield from self._raced(shown)
+        if found.path is not None:
+            return Answer(trace=walked(shown.relation, found.path))
+        if found.clauses is None:
+            return Answer(reason=found.reason)
+        nodes = clauses.heard(shown.relation.arena, found.clauses)
+        proof = Proof(shown, nodes, found.runner, time.monotonic() - began)
+        return (yield from self._checked(proof))
+
+    def _raced(self, shown: Obligation) -> Working:
+        """The first invariant; where there is a run, the one that the bounded check finds.
+
+        That one is a shortest, whatever ends first; another counts only if there is no time for it.
+        """
+        found = _Found()
+        with Race(self._runners(shown), self.memory) as race:
+            while not race.is_over and found.clauses is None and not self._is_late:
+                for told in race.news(self.patience):
+                    found.take(told)
+                if found.is_shortest:
+                    break
+                yield
+        return found
+
+    def _runners(self, shown: Obligation) -> dict[str, Runner]:
+        budget = Budget.of(self._left, self.memory)
+        runners: dict[str, Runner] = {
+            BOUNDED: partial(_runner, bounded, shown, budget, KIND),
+            PDR: partial(_runner, pdr, shown, budget),
+        }
+        if abc.program() is not None:
+            runners[ABC] = partial(_runner, abc.pdr, shown, budget)
+        return runners
+
+    def _checked(self, proof: Proof) -> Working:
+        """The proof, where two solvers agree, each by itself."""
+        item = certificate("", "", proof.obligation, proof.clauses, proof.method)
+        runners = {name: partial(_checker, item, name, self._left) for name in solvers.NAMES}
+        agreed, found = [], _Found()
+        with Race(runners, self.memory) as race:
+            while not race.is_over and not self._is_late:
+                for told in race.news(self.patience):
+                    if told.result == solvers.SAT:
+                        raise EngineError(f"{told.runner} refutes an invariant of {proof.method}")
+                    if told.result == solvers.UNSAT:
+                        agreed.append(told.runner)
+                    elif not told.is_last or told.trouble:
+                        found.troubles[told.runner] = told.trouble or "no answer in time"
+                yield
+        if len(agreed) < len(runners):
+            unsure = [name for name in runners if name not in agreed]
+            silent = " and ".join(unsure)
+            return Answer(reason=f"an invariant was found, but {silent} did not confirm it in time")
+        return Answer(proof=evolve(proof, checkers=tuple(sorted(agreed))))
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the prover was made."""
+        return time.monotonic() - self._started
+
+    @property
+    def _left(self) -> float | None:
+        return None if self.seconds is None else max(0.0, self.seconds - self.spent)
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether even those that were to tell how far they came should have done so by now."""
+        return self.seconds is not None and self.spent > self.seconds + _LAST_WORDS
+
+
+@define
+class _Found:
+    """What the runners of a race told."""
+
+    runner: str = ""
+    clauses: tuple[clauses.Told, ...] | None = None
+    path: Path | None = None
+    is_shortest: bool = False
+    depth: int = -1
+    troubles: dict[str, str] = field(factory=dict)
+
+    def take(self, told: Told) -> None:
+        result = told.result
+        if isinstance(result, Path):
+            if self.path is None or told.runner == BOUNDED:
+                self.path, self.is_shortest = result, told.runner == BOUNDED
+        elif isinstance(result, Unknown):
+            self.troubles[told.runner] = result.reason
+            self.depth = max(self.depth, result.depth)
+        elif result is not None:
+            self.runner, self.clauses = told.runner, result
+        elif told.trouble:
+            self.troubles[told.runner] = told.trouble
+
+    @property
+    def reason(self) -> str:
+        """Why there is neither a proof nor a run."""
+        seen = f"; no run of up to {self.depth} steps is one" if self.depth >= 0 else ""
+        each = sorted(set(self.troubles.values()))
+        whole = (
+            each[0]
+            if len(each) == 1
+            else "; ".join(f"{n}: {w}" for n, w in sorted(self.troubles.items()))
+        )
+        return f"{whole or 'out of time'}{seen}"
+
+
+def _runner(engine: Engine, shown: Obligation, budget: Budget, niceness: int = 0) -> Iterator[Any]:
+    """In a process of its own: what an engine finds, clauses as plain values."""
+    os.nice(niceness)
+    found = engine(shown, budget=budget)
+    yield (
+        clauses.told(shown.relation.arena, found.clauses) if isinstance(found, Invariant) else found
+    )
+
+
+def _checker(item: Certificate, solver: str, seconds: float | None) -> Iterator[str]:
+    yield check(item, seconds, [solver]).answers[0].said

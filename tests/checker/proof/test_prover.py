@@ -1,0 +1,100 @@
+"""Proof and search agree; what is proved is confirmed, what is violated is a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import worlds
+from random_worlds import random_world
+
+from rackproof.checker.engines import Options, explore
+from rackproof.checker.lowering import lower
+from rackproof.checker.proof import prover as module
+from rackproof.checker.proof.obligations import SAFETY
+from rackproof.checker.proof.prover import Prover
+from rackproof.checker.proof.race import OUT_OF_MEMORY
+from rackproof.checker.verdicts import Verdict, results
+from rackproof.model.kernel import Scope, System
+from rackproof.scenarios.loader import load
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+
+
+def proved(system: System, seconds: float | None = None) -> Prover:
+    """Everything by proof alone, without a search before it."""
+    names = tuple(prop.name for prop in system.properties if prop.scope in SAFETY)
+    prover = Prover(lower(system), names, set(), seconds)
+    prover.run()
+    return prover
+
+
+def agree(system: System) -> None:
+    seen = explore(system, None, Options("search"))
+    prover = proved(system)
+    assert prover.violated.keys() == {
+        p.name for p in system.properties if p.name in seen.violated and p.scope in SAFETY
+    }
+    assert not prover.reasons
+    assert prover.proofs.keys() == {
+        p.name for p in system.properties if p.scope in SAFETY and p.name not in seen.violated
+    }
+    goals = {p.name for p in system.properties if p.scope is Scope.SOMETIMES}
+    premises = {p.premise.name for p in system.properties if p.name in prover.proofs and p.premise}
+    assert prover.reached == (goals | premises) & seen.reached
+    assert prover.never == (goals | premises) - seen.reached
+    for name, trace in prover.violated.items():
+        prop = next(p for p in system.properties if p.name == name)
+        assert trace.violates(prop)
+    for proof in prover.proofs.values():
+        assert proof.checkers == ("cvc5", "z3")
+
+
+@pytest.mark.parametrize("name", worlds.WORLDS)
+def test_in_small_worlds(name: str) -> None:
+    agree(worlds.WORLDS[name][0]())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_in_random_worlds(seed: int) -> None:
+    agree(random_world(seed))
+
+
+def test_a_run_that_is_found_is_a_shortest() -> None:
+    system = worlds.stream(3, replays=False)
+    seen = explore(system, None, Options("search"))
+    prover = proved(system)
+    assert seen.violated
+    for name, trace in prover.violated.items():
+        assert len(trace.steps) <= len(seen.violated[name].steps)
+
+
+def bundled(name: str) -> System:
+    scenario = load(SCENARIOS / name)
+    return scenario.case.setting.system
+
+
+def test_of_the_bundled_world_is_confirmed_by_two_solvers() -> None:
+    system = bundled("drills/zombie-unfenced.yaml")
+    findings = explore(system, None, Options("prove"), asked=["bounded-retries"])
+    verdicts = {r.prop.name: r.verdict for r in results(system, findings, {})}
+    assert verdicts["bounded-retries"] is Verdict.PROVED
+    assert findings.proofs["bounded-retries"].checkers == ("cvc5", "z3")
+
+
+def test_out_of_time_is_inconclusive() -> None:
+    system = worlds.trays(3, 3)
+    prover = proved(system, seconds=0.0)
+    assert not prover.proofs
+    assert all("out of time" in reason for reason in prover.reasons.values())
+
+
+def test_out_of_memory_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def eats(*_: object, **__: object) -> None:
+        bytearray(1 << 40)
+
+    monkeypatch.setattr(module, "pdr", eats)
+    monkeypatch.setattr(module, "bounded", eats)
+    monkeypatch.setattr(module.abc, "program", lambda: None)
+    prover = proved(worlds.trays(2, 2))
+    assert set(prover.reasons.values()) == {OUT_OF_MEMORY}
