@@ -35,7 +35,7 @@ class _Writer:
     """Nodes under new numbers: inputs, then latches, then the gates that are needed."""
 
     def __init__(self, circuit: Circuit, made: Machine, zeroed: bool) -> None:
-        self.circuit, self.made = circuit, made
+        self.circuit, self.made, self.zeroed = circuit, made, zeroed
         self.graph = circuit.graph
         leaves = [*made.inputs, *circuit.latches]
         roots = [*made.after, made.bad]
@@ -85,6 +85,10 @@ class _Writer:
         return self.places[node] ^ literal & 1 ^ (node in self.turned)
 
     def symbols(self) -> Iterator[str]:
+        """Names of inputs and latches, and what they mean; numbers alone for what is zeroed."""
+        if self.zeroed:
+            yield from (f"l{latch} l{latch}" for latch in range(len(self.circuit.latches)))
+            return
         for number in range(len(self.made.inputs)):
             yield f"i{number} action[{number}]"
         slots = self.circuit.relation.system.schema.slots

@@ -7,16 +7,17 @@ step are copied for each step, from the first state on, and what is constant the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 
 from rackproof.checker.lowering.relation import Action, Predicate, Relation
 from rackproof.checker.proof.circuit import FALSE, TRUE, Circuit, Graph, Literal, joined
 from rackproof.checker.proof.cnf import Clauses
 from rackproof.checker.proof.obligations import Obligation
-from rackproof.checker.proof.outcomes import Budget, Path, Unknown, path_of
+from rackproof.checker.proof.outcomes import Budget, Path, Unknown, effective, path_of
 from rackproof.checker.proof.slicing import sliced
 
 SOLVER = "glucose4"
+STRIDE = 8
+"""The next depth is further away by one for each so many steps."""
 CONFLICTS = 20_000
 """After how many conflicts of the solver the clock is looked at."""
 
@@ -56,7 +57,8 @@ class _Unrolled:
             for i, move in zip(self.inputs, circuit.moves, strict=True)
         ]
         self.after = joined(circuit, taken)
-        self.sought = sought
+        self.goal = sought
+        self.sought: list[Literal] = []
         self.cone = circuit.graph.cone([sought])
         self.whole = circuit.graph.cone([sought, *self.after])
         self.state = [TRUE if bit else FALSE for bit in circuit.first]
@@ -65,41 +67,57 @@ class _Unrolled:
         self.unordered = _independent([move.action for move in circuit.moves])
 
     def search(self, most: int | None, budget: Budget) -> Path | Unknown:
-        for depth in count():
-            if most is not None and depth > most:
-                return Unknown(f"no path of up to {most} steps", depth - 1)
-            found = self._solve(budget)
-            if found is None:
-                return Unknown(budget.spent or "out of time", depth - 1)
-            if found:
-                return path_of(self.circuit.relation, self._actions())
-            self._step()
-        raise AssertionError
+        """Look deeper, by ever longer strides, until there is a path; then for a shorter one.
 
-    def _solve(self, budget: Budget) -> bool | None:
-        """Whether what is sought is so in the latest state; None where the budget is used up."""
-        sought = self._copied(self.cone, [self.sought], [])[0]
-        if sought == FALSE:
+        A step may change nothing, so that no path of a length means that there is no shorter one.
+        """
+        without, found = -1, None
+        while most is None or without < most:
+            depth = without + 1 + max(without, 0) // STRIDE
+            depth = depth if most is None else min(depth, most)
+            if found is not None:
+                if len(found) == without + 1:
+                    return path_of(self.circuit.relation, found)
+                depth = (without + len(found)) // 2
+            answer = self._solve(depth, budget)
+            if answer is None:
+                return Unknown(budget.spent or "out of time", without)
+            if answer:
+                found = self._actions(depth)
+            else:
+                without = depth
+        return Unknown(f"no path of up to {most} steps", without)
+
+    def _solve(self, depth: int, budget: Budget) -> bool | None:
+        """Whether there is a path of so many steps; None where the budget is used up."""
+        while len(self.sought) <= depth:
+            self._step()
+        if self.sought[depth] == FALSE:
             return False
-        literal = self.clauses.literal(sought)
+        literal = self.clauses.literal(self.sought[depth])
         solver = self.clauses.solver
         while not budget.spent:
             solver.conf_budget(CONFLICTS)
             found: bool | None = solver.solve_limited([literal])
             if found is not None:
-                if not found:
-                    self.clauses.add([-literal])
                 return found
         return None
 
     def _step(self) -> None:
-        chosen = [self.graph.input() for _ in self.inputs]
-        self.state = self._copied(self.whole, self.after, chosen)
+        """One more state, and whether it is one that is sought."""
+        if self.sought:
+            chosen = [self.graph.input() for _ in self.inputs]
+            self.state = self._copied(self.whole, self.after, chosen)
+            self._at_most_one(chosen)
+            self._in_order(chosen)
+            self.chosen.append(chosen)
+        self.sought += self._copied(self.cone, [self.goal], [])
+
+    def _in_order(self, chosen: Sequence[Literal]) -> None:
+        """Of two actions that may as well change places, the one of the lower number is first."""
         for one, other in self.unordered if self.chosen else ():
             before = self.clauses.literal(self.chosen[-1][other])
             self.clauses.add([-before, -self.clauses.literal(chosen[one])])
-        self.chosen.append(chosen)
-        self._at_most_one(chosen)
 
     def _at_most_one(self, chosen: Sequence[Literal]) -> None:
         """By a row of variables that tell whether one came before (Sinz, 2005)."""
@@ -127,16 +145,17 @@ class _Unrolled:
                 place[node] = graph.and_(place[a >> 1] ^ a & 1, place[b >> 1] ^ b & 1)
         return [place[root >> 1] ^ root & 1 for root in roots]
 
-    def _actions(self) -> list[Action]:
-        """What was chosen at each step; as no shorter path is there, it was possible."""
+    def _actions(self, depth: int) -> list[Action]:
+        """What was chosen at each step and has an effect."""
         model = self.clauses.solver.get_model()
         moves = self.circuit.moves
-        return [
+        chosen = [
             move.action
-            for chosen in self.chosen
-            for literal, move in zip(chosen, moves, strict=True)
+            for row in self.chosen[:depth]
+            for literal, move in zip(row, moves, strict=True)
             if model[self.clauses.literal(literal) - 1] > 0
         ]
+        return effective(self.circuit.relation, chosen)
 
 
 def _independent(actions: Sequence[Action]) -> list[tuple[int, int]]:

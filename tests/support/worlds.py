@@ -450,6 +450,7 @@ WORLDS: dict[str, tuple[Callable[[], System], int, int]] = {
 @frozen
 class Hand:
     rested: int = bounded(0, 2)
+    mood: int = bounded(0, 3, initial=1)
     up: bool = True
 
 
@@ -475,7 +476,8 @@ def work(world: Shift, worker: int) -> Shift | None:
 @transition(step, worker=Workers)
 def hand_over(world: Shift, worker: int) -> Shift | None:
     """{worker} is done with its turn; after the last one's a lap is over."""
-    if world.turn != worker or world.stage != 2 or world.laps == 7:
+    sulks = world.hands[worker].mood == 0
+    if world.turn != worker or world.stage != 2 or world.laps == 7 or sulks:
         return None
     if worker == len(world.hands) - 1:
         return evolve(world, turn=0, stage=0, laps=world.laps + 1)
@@ -486,9 +488,19 @@ def hand_over(world: Shift, worker: int) -> Shift | None:
 def rest(world: Shift, worker: int) -> Shift | None:
     """{worker} rests."""
     hand = world.hands[worker]
-    if hand.rested == 2 or not hand.up:
+    if world.turn != worker or hand.rested == 2 or not hand.up:
         return None
     return evolve(world, hands=put(world.hands, worker, evolve(hand, rested=2)))
+
+
+@transition(environment, worker=Workers)
+def cheer(world: Shift, worker: int) -> Shift | None:
+    """{worker} is in a better mood, until it turns."""
+    hand = world.hands[worker]
+    if not hand.up:
+        return None
+    cheered = evolve(hand, mood=(hand.mood + 1 if hand.mood < 3 else 0))
+    return evolve(world, hands=put(world.hands, worker, cheered))
 
 
 @transition(fault, worker=Workers)
@@ -509,7 +521,7 @@ def rise(world: Shift, worker: int) -> Shift | None:
     """{worker} is up again, and somewhat rested."""
     if world.hands[worker].up:
         return None
-    return evolve(world, hands=put(world.hands, worker, Hand(rested=1)))
+    return evolve(world, hands=put(world.hands, worker, Hand(rested=1, mood=0)))
 
 
 @always()
@@ -529,7 +541,7 @@ def shift(workers: int) -> System:
     return System(
         f"shift-{workers}",
         Shift(hands=tuple(Hand() for _ in range(workers)), turn=0),
-        (work, hand_over, rest, fall, rise),
+        (work, hand_over, rest, cheer, fall, rise),
         (unfinished, all_down),
         sizes={"laps": 7, "faults": 2},
         interchangeable=(),
