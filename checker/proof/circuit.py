@@ -391,7 +391,7 @@ def _excluded(code: Code) -> Iterator[tuple[int, ...]]:
 
 @frozen
 class Machine:
-    """A circuit as one function: the number of an action as inputs, what each latch becomes.
+    """A circuit as one function: which action is to happen as inputs, what each latch becomes.
 
     Where the action is not enabled, or where there is none of this number, nothing changes.
     """
@@ -400,20 +400,32 @@ class Machine:
     after: tuple[Literal, ...]
     bad: Literal
 
+    def chosen(self, values: Sequence[bool]) -> int:
+        """The number of the action that these values of the inputs stand for."""
+        return sum(value << place for place, value in enumerate(values))
+
 
 def machine(circuit: Circuit) -> Machine:
     """Join the moves of a circuit; more gates are made in its graph."""
     gates, graph = circuit.gates, circuit.graph
     width = max(len(circuit.moves) - 1, 0).bit_length()
     inputs = tuple(graph.input() for _ in range(width))
+    taken = [
+        gates.and_([move.enabled, *(i ^ 1 ^ bit for i, bit in zip(inputs, _bits(n, width)))])
+        for n, move in enumerate(circuit.moves)
+    ]
+    return Machine(inputs, joined(circuit, taken), gates.or_(circuit.bads))
+
+
+def joined(circuit: Circuit, taken: Sequence[Literal]) -> tuple[Literal, ...]:
+    """What each latch becomes, where at most one of the moves is taken, which is enabled then."""
+    gates, graph = circuit.gates, circuit.graph
     ways: list[list[tuple[Literal, Literal]]] = [[] for _ in circuit.latches]
-    for number, move in enumerate(circuit.moves):
-        chosen = [i if number >> place & 1 else i ^ 1 for place, i in enumerate(inputs)]
-        taken = gates.and_([gates.and_(chosen), move.enabled])
+    for now, move in zip(taken, circuit.moves, strict=True):
         for latch, bit in move.after.items():
-            ways[latch].append((taken, bit))
+            ways[latch].append((now, bit))
     after = []
     for latch, own in zip(circuit.latches, ways, strict=True):
-        kept = gates.and_([latch, *(taken ^ 1 for taken, _ in own)])
-        after.append(gates.or_([kept, *(graph.and_(taken, bit) for taken, bit in own)]))
-    return Machine(inputs, tuple(after), gates.or_(circuit.bads))
+        kept = gates.and_([latch, *(now ^ 1 for now, _ in own)])
+        after.append(gates.or_([kept, *(graph.and_(now, bit) for now, bit in own)]))
+    return tuple(after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -87,7 +87,7 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def kept(relation: Relation) -> Callable[[State], State]:
+def kept(relation: Relation) -> Callable[[Sequence[int]], State]:
     """From the ordinals of all slots to those of the variables."""
     slots = [variable.slot for variable in relation.variables]
     return lambda ordinals: tuple(ordinals[slot] for slot in slots)
@@ -98,15 +98,32 @@ def walked(relation: Relation, path: Path) -> Trace:
     return walk(relation.system, path.states, kept(relation))
 
 
-def path_of(relation: Relation, actions: list[Action]) -> Path:
-    """The states that actions lead through from the first one."""
-    states, state = [kept(relation)(relation.initial)], list(relation.initial)
+def effective(relation: Relation, actions: Iterable[Action]) -> list[Action]:
+    """The actions that change something, from the first state on; the rest is passed over."""
+    state, found = list(relation.initial), []
     for action in actions:
-        leaf = relation.leaf(action.tree, state)
-        if not isinstance(leaf, Update):
+        if _advance(relation, action, state):
+            found.append(action)
+    return found
+
+
+def path_of(relation: Relation, actions: Iterable[Action]) -> Path:
+    """The states that actions lead through from the first one; each has to change something."""
+    state, view = list(relation.initial), kept(relation)
+    states = [view(state)]
+    for action in actions:
+        if not _advance(relation, action, state):
             raise EngineError(f"{action.firing.transition.name} is not enabled on the path")
-        values = [(slot, relation.value(node, state)) for slot, node in leaf.writes]
-        for slot, value in values:
-            state[slot] = value
-        states.append(kept(relation)(tuple(state)))
+        states.append(view(state))
     return Path(tuple(states))
+
+
+def _advance(relation: Relation, action: Action, state: list[int]) -> bool:
+    leaf = relation.leaf(action.tree, state)
+    if not isinstance(leaf, Update):
+        return False
+    values = {slot: relation.value(node, state) for slot, node in leaf.writes}
+    changes = any(state[slot] != value for slot, value in values.items())
+    for slot, value in values.items():
+        state[slot] = value
+    return changes

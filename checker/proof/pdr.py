@@ -172,9 +172,9 @@ Cores = dict[int, Cube]
 class Search:
     """The frames and what is done with them."""
 
-    def __init__(self, circuit: Circuit, budget: Budget) -> None:
-        """Start with the first state alone."""
-        self.circuit, self.budget = circuit, budget
+    def __init__(self, circuit: Circuit, budget: Budget, *, shortest: bool = False) -> None:
+        """Start with the first state alone; shortest: a path that is found is to be a shortest."""
+        self.circuit, self.budget, self.shortest = circuit, budget, shortest
         self.first = tuple(
             i if bit else -i for i, bit in enumerate(circuit.first, 1)
         )
@@ -243,7 +243,7 @@ class Search:
                 heapq.heappush(pending, (level, -self.serial, task))
                 continue
             level = self._learn(level, task.cube, cores)
-            if level < len(self.frames) - 1:
+            if level < len(self.frames) - 1 and not self.shortest:
                 heapq.heappush(pending, (level + 1, -self.serial, task))
         return None
 

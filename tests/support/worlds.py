@@ -442,3 +442,107 @@ WORLDS: dict[str, tuple[Callable[[], System], int, int]] = {
     "stream-3-restart": (lambda: stream(3, replays=False), 169, 169),
     "stream-3-replay": (lambda: stream(3, replays=True), 69, 69),
 }
+
+
+# Workers that take turns while others rest, fall and rise: what goes wrong does so very late.
+
+
+@frozen
+class Hand:
+    rested: int = bounded(0, 2)
+    mood: int = bounded(0, 3, initial=1)
+    up: bool = True
+
+
+@frozen
+class Shift:
+    hands: tuple[Hand, ...] = each(Workers)
+    turn: int = owner(Workers)
+    stage: int = bounded(0, 2)
+    laps: int = bounded(0, "laps")
+    faults_left: int = bounded(0, "faults", initial=2)
+
+
+@transition(step, worker=Workers)
+def work(world: Shift, worker: int) -> Shift | None:
+    """{worker} does a piece of the work of its turn."""
+    hand = world.hands[worker]
+    if world.turn != worker or not hand.up or world.stage == 2 or hand.rested == 0:
+        return None
+    hands = put(world.hands, worker, evolve(hand, rested=hand.rested - 1))
+    return evolve(world, hands=hands, stage=world.stage + 1)
+
+
+@transition(step, worker=Workers)
+def hand_over(world: Shift, worker: int) -> Shift | None:
+    """{worker} is done with its turn; after the last one's a lap is over."""
+    sulks = world.hands[worker].mood == 0
+    if world.turn != worker or world.stage != 2 or world.laps == 7 or sulks:
+        return None
+    if worker == len(world.hands) - 1:
+        return evolve(world, turn=0, stage=0, laps=world.laps + 1)
+    return evolve(world, turn=worker + 1, stage=0)
+
+
+@transition(environment, worker=Workers)
+def rest(world: Shift, worker: int) -> Shift | None:
+    """{worker} rests."""
+    hand = world.hands[worker]
+    if world.turn != worker or hand.rested == 2 or not hand.up:
+        return None
+    return evolve(world, hands=put(world.hands, worker, evolve(hand, rested=2)))
+
+
+@transition(environment, worker=Workers)
+def cheer(world: Shift, worker: int) -> Shift | None:
+    """{worker} is in a better mood, until it turns."""
+    hand = world.hands[worker]
+    if not hand.up:
+        return None
+    cheered = evolve(hand, mood=(hand.mood + 1 if hand.mood < 3 else 0))
+    return evolve(world, hands=put(world.hands, worker, cheered))
+
+
+@transition(fault, worker=Workers)
+def fall(world: Shift, worker: int) -> Shift | None:
+    """{worker} falls; what is done of its turn is lost."""
+    if not world.hands[worker].up or not world.faults_left:
+        return None
+    fallen = evolve(
+        world,
+        hands=put(world.hands, worker, Hand(up=False)),
+        faults_left=world.faults_left - 1,
+    )
+    return evolve(fallen, stage=0) if world.turn == worker else fallen
+
+
+@transition(timer, worker=Workers)
+def rise(world: Shift, worker: int) -> Shift | None:
+    """{worker} is up again, and somewhat rested."""
+    if world.hands[worker].up:
+        return None
+    return evolve(world, hands=put(world.hands, worker, Hand(rested=1, mood=0)))
+
+
+@always()
+def unfinished(world: Shift) -> bool:
+    """There is always a lap left."""
+    return world.laps < 3
+
+
+@sometimes()
+def all_down(world: Shift) -> bool:
+    """The last lap begins while two are down."""
+    return world.laps == 1 and sum(not hand.up for hand in world.hands) == 2
+
+
+def shift(workers: int) -> System:
+    """Workers in turns: a turn takes two pieces of work, a rest and handing over."""
+    return System(
+        f"shift-{workers}",
+        Shift(hands=tuple(Hand() for _ in range(workers)), turn=0),
+        (work, hand_over, rest, cheer, fall, rise),
+        (unfinished, all_down),
+        sizes={"laps": 7, "faults": 2},
+        interchangeable=(),
+    )
