@@ -164,7 +164,8 @@ class Formulas:
 
     def _binary(self, node: Node, sign: str) -> str:
         op, (a, b) = self.arena.part(node)
-        if op is Op.EQ and self._position(b) < self._position(a):
+        commutes = op in (Op.EQ, Op.ADD, Op.MUL)
+        if commutes and self._position(b) < self._position(a):
             a, b = b, a
         left = self._value_beside(a, b) or self._inner(a)
         right = self._value_beside(b, a) or self._inner(b)

@@ -344,6 +344,8 @@ def _node(relation: Relation, expression: Expression, slots: Mapping[str, int]) 
     if parts is None:
         return _leaf(relation, expression, slots)
     op = _OPERATIONS.get(expression.head)
+    if expression.head == "ite" and [part.text for part in parts[2:]] == ["1", "0"]:
+        return _node(relation, parts[1], slots)  # a truth value as a number
     if op is None or len(parts) < 2:
         raise SyntaxProblem(expression.line, f"({expression.head} ...) is no part of a clause")
     operands = [_node(relation, part, slots) for part in parts[1:]]
