@@ -267,7 +267,7 @@ def _logic(relation: Relation) -> str:
 
 
 def _asserted(*terms: Term) -> str:
-    return "".join(f"(assert\n{smtlib.written(term, 1)})\n" for term in terms)
+    return "".join(f"{smtlib.command('assert', term)}\n" for term in terms)
 
 
 def _commands(lines: Sequence[str]) -> str:

@@ -213,11 +213,15 @@ def written(term: Term, depth: int = 0) -> str:
     return f"{margin}({term.head}\n{inner})"
 
 
+def command(head: str, body: Term) -> str:
+    """A command that ends with a term."""
+    text = f"({head} {body})"
+    return text if len(text) <= WIDTH else f"({head}\n{written(body, 1)})"
+
+
 def definition(name: str, parameters: str, sort_: str, body: Term) -> str:
     """A command that gives a term a name."""
-    head = f"(define-fun {name} ({parameters}) {sort_}"
-    text = f"{head} {body})"
-    return text if len(text) <= WIDTH else f"{head}\n{written(body, 1)})"
+    return command(f"define-fun {name} ({parameters}) {sort_}", body)
 
 
 def shared(

@@ -6,7 +6,7 @@ import pytest
 import worlds
 import z3
 from attrs import evolve
-from random_worlds import Maker, random_world
+from random_worlds import random_world
 
 from rackproof.checker.lowering import Relation, lower
 from rackproof.checker.proof import smtlib, z3terms
@@ -66,7 +66,7 @@ def test_clauses_are_read_as_they_were_written(seed: int) -> None:
     system = random_world(seed)
     relation = lower(system)
     for predicate in relation.predicates:
-        for node in conditions(relation, predicate.tree):
+        for node in conditions(predicate.tree):
             text = str(stated(relation, node))
             again = smtlib.node(relation, smtlib.expressions(text)[0])
             once = str(stated(relation, again))
@@ -74,7 +74,7 @@ def test_clauses_are_read_as_they_were_written(seed: int) -> None:
             same(relation, node, again)
 
 
-def conditions(relation: Relation, tree: object) -> set[int]:
+def conditions(tree: object) -> set[int]:
     found: set[int] = set()
     pending = [tree]
     while pending:
@@ -90,19 +90,18 @@ def conditions(relation: Relation, tree: object) -> set[int]:
 def same(relation: Relation, one: int, other: int) -> None:
     terms = z3terms.terms(relation, z3terms.state(relation))
     solver = z3.Solver()
-    solver.add(z3terms.within(relation, terms.state), terms.truth(one) != terms.truth(other))
+    solver.add(z3terms.within(relation, terms.state))
+    solver.add(terms.truth(one) != terms.truth(other))
     assert solver.check() == z3.unsat
 
 
-def test_a_random_expression_has_an_order_of_its_own() -> None:
-    """What is put together in another order reads the same."""
-    relation = lower(random_world(3))
+def test_what_is_put_together_in_another_order_reads_the_same() -> None:
+    relation = lower(worlds.pool(2, 1, 1))
     arena = relation.arena
     a, b, c = (arena.eq(arena.var(v.slot), arena.const(0)) for v in relation.variables[:3])
     one = arena.or_(arena.not_(a), arena.or_(b, c))
     other = arena.or_(arena.or_(c, arena.not_(a)), b)
     assert str(stated(relation, one)) == str(stated(relation, other))
-    assert Maker(1).truth() is not None
 
 
 @pytest.mark.parametrize(
