@@ -43,7 +43,7 @@ from rackproof.model.kernel import (
 )
 from rackproof.model.kernel.system import at_rest as rests
 
-TINY = 3_000
+TINY, MOST = 3_000, 40
 
 
 def is_safe(system: System, name: str) -> bool:
@@ -150,28 +150,36 @@ def some_clauses(relation: Relation, seed: int) -> tuple[Node, ...]:
     return tuple(found)
 
 
-@pytest.mark.parametrize("seed", range(30))
+# Seeds of worlds with a slice that is small, and in which something happens; and of some in which a
+# property holds for reasons that take clauses to say.
+SMALL = (3, 13, 16, 17, 20, 21, 27, 28, 29, 30, 36, 38, 40, 42, 45, 51, 55, 56, 59, 60)
+SAFE = (13, 42, 62, 66, 77, 80, 84, 87, 90, 100, 154, 170, 188, 225, 237, 238, 244, 248)
+
+
+@pytest.mark.parametrize("seed", SMALL)
 def test_the_largest_inductive_set_is_that_of_brute_force(seed: int) -> None:
-    for relation in tiny(seed)[:1]:
+    for relation in tiny(seed):
         candidates = some_clauses(relation, seed)
         found = houdini(relation, candidates)
         assert found is not None
         assert set(found) == brute.largest(relation, candidates)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", SAFE)
 def test_each_clause_of_a_minimal_invariant_is_needed(seed: int) -> None:
     system = random_world(seed)
-    relation = lower(system)
+    relation, seen = lower(system), 0
     for name in safety(system):
         shown = obligation(relation, [name])
-        if is_safe(system, name) and 0 < len(brute.exact(shown.relation)) < 40:
-            clauses = minimal(shown, brute.exact(shown.relation))
-            assert clauses == minimal(shown, brute.exact(shown.relation))
+        reached = brute.exact(shown.relation)
+        if is_safe(system, name) and 0 < len(reached) < MOST:
+            clauses = minimal(shown, reached)
+            assert clauses == minimal(shown, reached)
             assert proves(shown, clauses)
             for clause in clauses:
-                rest = tuple(c for c in clauses if c != clause)
-                assert not proves(shown, rest)
+                assert not proves(shown, tuple(c for c in clauses if c != clause))
+            seen += 1
+    assert seen
 
 
 def test_what_is_no_invariant_is_not_made_smaller() -> None:
