@@ -181,6 +181,39 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
     return Session(Options(), int(verbose) - int(quiet), json_file).replay(scenario)
 
 
+@cli.command("check-certificate", epilog="Example: rackproof check-certificate proof.smt2")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option("--time-limit", type=DURATION, help="For each solver and certificate, such as 30s.")
+@click.option(
+    "--solver",
+    type=click.Choice(["z3", "cvc5", "both"]),
+    default="both",
+    show_default=True,
+    help="Which solver must agree.",
+)
+@click.option(
+    "--json", "json_file", type=OUTPUT, metavar="FILE", help="Also write JSON (-: stdout)."
+)
+def check_certificate(
+    files: Sequence[Path], time_limit: float | None, solver: str, json_file: str | None
+) -> int:
+    """Check certificates of proofs against the targets they name.
+
+    The transitions, the initial state and the property are derived from the target anew; the file
+    must be what follows from them and from the clauses of its invariant, word for word. Then the
+    solvers are asked, each by itself, whether the invariant holds at the start, is kept by every
+    transition and implies the property.
+
+    Exit status: 0 it is a proof; 1 it is none, with the state that shows it; 2 no certificate, or
+    its target is bad; 3 a solver gave no answer in time, or the target is not on this machine.
+    """
+    from rackproof.checker.report.certificates import report  # noqa: PLC0415
+
+    return report(files, time_limit, ["z3", "cvc5"] if solver == "both" else [solver], json_file)
+
+
 @cli.command("list", epilog="Example: rackproof list properties")
 @click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
 @click.option(

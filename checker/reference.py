@@ -255,6 +255,8 @@ def _property(prop: Any) -> list[str]:
     lines += _paragraph(f"Asked: {prop.scope.value}")
     if prop.premise:
         lines += _paragraph(f"Put to the test only where: {prop.premise.statement}")
+    if prop.lemmas:
+        lines += _paragraph(f"Proved with: {', '.join(lemma.name for lemma in prop.lemmas)}")
     lines += [f"  would have caught: {report}" for report in prop.catches]
     violating = (bug for bug in bugs() if prop.name in bug.properties)
     return lines + _bugs("bugs that violate it, and what they come of", violating, "mechanisms")

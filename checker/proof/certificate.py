@@ -88,7 +88,22 @@ def certificate(
 ) -> Certificate:
     """The certificate of an obligation, its clauses in their order."""
     names = tuple(dict.fromkeys(predicate.property.name for predicate in shown.predicates))
-    return Certificate(target, case, names, method, shown, ordered(shown.relation, clauses))
+    canonical = [_as_read(shown.relation, clause) for clause in clauses]
+    return Certificate(target, case, names, method, shown, ordered(shown.relation, canonical))
+
+
+def _as_read(relation: Relation, clause: Node) -> Node:
+    """The clause as whoever reads the file makes it of its text."""
+    text = None
+    while text != (text := str(stated(relation, clause))):
+        clause = smtlib.node(relation, smtlib.expressions(text)[0])
+    return clause
+
+
+def stated(relation: Relation, clause: Node) -> Term:
+    """A clause as a term, the same in whatever order it was put together."""
+    algebra = SmtAlgebra(ordered=True)
+    return Terms(relation, algebra, smtlib.state(relation, algebra)).truth(clause)
 
 
 def write(item: Certificate, path: Path) -> None:
@@ -109,9 +124,7 @@ class Document:
         self.algebra = SmtAlgebra()
         self.state = smtlib.state(self.relation, self.algebra)
         self.terms = Terms(self.relation, self.algebra, self.state)
-        clauses = SmtAlgebra(ordered=True)
-        told = Terms(self.relation, clauses, smtlib.state(self.relation, clauses))
-        self.clauses = [told.truth(clause) for clause in item.clauses]
+        self.clauses = [stated(self.relation, clause) for clause in item.clauses]
         self.reads = [sorted(self.relation.arena.slots(clause)) for clause in item.clauses]
 
     @cached_property
@@ -194,7 +207,7 @@ class Document:
 
     def _implied(self) -> Iterator[Query]:
         shown = self.item.obligation
-        about_each = *shown.predicates, *self.relation.actions
+        about_each: list[Predicate | Action] = [*shown.predicates, *self.relation.actions]
         ways = zip(about_each, shown.bads(self.terms), strict=True)
         possible = [(about, bad) for about, bad in ways if bad is not self.algebra.false]
         for number, (about, bad) in enumerate(possible, 1):
@@ -254,7 +267,7 @@ def _logic(relation: Relation) -> str:
 
 
 def _asserted(*terms: Term) -> str:
-    return "".join(f"(assert\n{smtlib.written(term, 1)})\n" for term in terms)
+    return "".join(f"{smtlib.command('assert', term)}\n" for term in terms)
 
 
 def _commands(lines: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from rackproof.checker.lowering.relation import Action, Relation, Update
 from rackproof.checker.proof import reading, smtlib, solvers
 from rackproof.checker.proof.certificate import Certificate, Query
 from rackproof.checker.proof.formula import Formulas, state_in_words
-from rackproof.checker.proof.solvers import SAT, UNKNOWN, UNSAT, Solver, SolverError
+from rackproof.checker.proof.solvers import SAT, UNKNOWN, UNSAT, Solver, SolverError, left
 from rackproof.checker.proof.terms import limits
 from rackproof.checker.status import Status
 from rackproof.checker.trace import EngineError
@@ -114,7 +114,7 @@ def _status(answers: Sequence[Answer]) -> Status:
 def _asked(item: Certificate, name: str, seconds: float | None) -> Answer:
     started, document = time.monotonic(), item.document
     deadline = None if seconds is None else started + seconds
-    solver = solvers.started(name, seconds)
+    solver = solvers.started(name)
     solver.run(document.shared)
     said, query, refutation, number = UNSAT, None, None, 0
     for number, asked in enumerate(document.queries, 1):  # noqa: B007  (told afterwards)
@@ -129,10 +129,11 @@ def _asked(item: Certificate, name: str, seconds: float | None) -> Answer:
 
 
 def _put(solver: Solver, query: Query, deadline: float | None) -> str:
-    if solvers.left(deadline) == 0:
+    seconds = left(deadline)
+    if seconds == 0:
         return UNKNOWN
-    said = solver.run(f"(push 1)\n{query.text}(check-sat)\n").strip()
-    return said if said in (SAT, UNSAT) else UNKNOWN
+    solver.run(f"(push 1)\n{query.text}")
+    return solver.check(seconds)
 
 
 # What a model of a query means.
@@ -218,28 +219,26 @@ def _alone(file: reading.File, why: str, seconds: float | None, names: Sequence[
 def _as_it_stands(file: reading.File, name: str, seconds: float | None) -> Answer:
     started = time.monotonic()
     deadline = None if seconds is None else started + seconds
-    solver, said, asked, query = solvers.started(name, seconds), UNSAT, 0, None
+    solver, said, asked, query = solvers.started(name), UNKNOWN, 0, None
     for command in file.commands:
-        text = _text(command)
-        if text.startswith("(set-info :status"):
-            continue
-        answer = "unknown" if solvers.left(deadline) == 0 else _run(file, solver, command, text)
-        if command.head != "check-sat":
-            continue
-        asked += 1
-        if answer != UNSAT:
-            said, query = (SAT if answer == SAT else UNKNOWN), f"the query of line {command.line}"
+        try:
+            if command.head == "check-sat":
+                asked, query = asked + 1, f"the query of line {command.line}"
+                said = UNKNOWN if left(deadline) == 0 else solver.check(left(deadline))
+            elif not _expects(command):
+                solver.run(_text(command))
+        except SolverError as error:
+            raise InputError(f"{file.path}:{command.line}: {error}") from None
+        if asked and said != UNSAT:
             break
     spent = time.monotonic() - started
-    said = said if asked else UNKNOWN
-    return Answer(name, solvers.version(name), said, asked, spent, query)
+    return Answer(name, solvers.version(name), said, asked, spent, None if said == UNSAT else query)
 
 
-def _run(file: reading.File, solver: Solver, command: smtlib.Expression, text: str) -> str:
-    try:
-        return solver.run(text).strip()
-    except SolverError as error:
-        raise InputError(f"{file.path}:{command.line}: {error}") from None
+def _expects(command: smtlib.Expression) -> bool:
+    """Whether a command says what the next answer should be, which a solver may take amiss."""
+    parts = command.parts or ()
+    return command.head == "set-info" and len(parts) > 1 and parts[1].text == ":status"
 
 
 def _text(expression: smtlib.Expression) -> str:

@@ -132,11 +132,11 @@ class Formulas:
         excluded = [value for value in every if value not in allowed]
         if len(allowed) == 1:
             return f"{label} == {self.value(slot, allowed[0])}"
-        if len(excluded) == 1:
-            return f"{label} != {self.value(slot, excluded[0])}"
         is_interval = isinstance(self.slots[slot].domain, Interval)
         if is_interval and (told := _interval(label, allowed, every)):
             return told
+        if len(excluded) == 1:
+            return f"{label} != {self.value(slot, excluded[0])}"
         few, sign = (excluded, "not in") if len(excluded) < len(allowed) else (allowed, "in")
         return f"{label} {sign} {{{', '.join(self.value(slot, value) for value in few)}}}"
 
@@ -164,7 +164,8 @@ class Formulas:
 
     def _binary(self, node: Node, sign: str) -> str:
         op, (a, b) = self.arena.part(node)
-        if op is Op.EQ and self._position(b) < self._position(a):
+        commutes = op in (Op.EQ, Op.ADD, Op.MUL)
+        if commutes and self._position(b) < self._position(a):
             a, b = b, a
         left = self._value_beside(a, b) or self._inner(a)
         right = self._value_beside(b, a) or self._inner(b)

@@ -10,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import attrs
 import z3
 from attrs import frozen
 
 from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Action, Relation, Update
 from rackproof.checker.proof import weakest, z3terms
-from rackproof.checker.proof.obligations import Obligation
+from rackproof.checker.proof.obligations import Obligation, obligation
 from rackproof.checker.proof.solvers import left
 from rackproof.checker.proof.terms import Stepped, Vector
 from rackproof.checker.proof.z3terms import State, Z3Terms
+from rackproof.model.kernel import Property
 
 MOST_STEPS: Final = 4
 MOST_CLAUSES: Final = 5_000
 """An invariant of more clauses is not put together from preconditions."""
+
+
+MOST_PRODUCTS: Final = 256
+"""A precondition is taken apart into no more clauses than that."""
 
 
 @frozen
@@ -50,42 +56,64 @@ class _Unknown(Exception):
 
 
 def induction(
-    obligation: Obligation,
+    shown: Obligation,
     lemmas: Iterable[Node] = (),
     deadline: float | None = None,
     most: int = MOST_STEPS,
 ) -> Inductive | Undecided:
     """Show an obligation by induction of at most so many steps.
 
-    lemmas: what is known to be true in every reachable state. deadline: a time of
+    lemmas: what is known to be true in every reachable state; for the clauses to be inductive, they
+    have to be so by themselves. deadline: a time of
     ``time.monotonic``.
     """
     known = tuple(lemmas)
     try:
         for k in range(1, most + 1):
-            runs = _Unrolled(obligation, known, deadline)
+            runs = _Unrolled(shown, known, deadline)
             if not runs.starts_well(k):
                 return Undecided(f"a bad state is {k - 1} steps away from the start")
             if runs.goes_on(k):
-                return Inductive(k, invariant(obligation, known, k))
+                clauses = invariant(shown, known, k)
+                return Inductive(k, clauses and minimal(shown, clauses, deadline))
     except _Unknown:
         return Undecided(f"z3 gave no answer in time for an induction of {k} steps")
     return Undecided(f"no induction of up to {most} steps shows it")
 
 
-def invariant(obligation: Obligation, lemmas: Sequence[Node], k: int) -> tuple[Node, ...] | None:
+def with_lemmas(
+    relation: Relation, prop: Property, deadline: float | None = None, most: int = MOST_STEPS
+) -> tuple[Obligation, Inductive | Undecided]:
+    """Show a property by induction after its lemmas, one after the other.
+
+    The obligation is of them all, and so are the clauses; k is the most steps that one took.
+    """
+    whole = obligation(relation, [item.name for item in prop.chain])
+    steps, known = 1, tuple[Node, ...]()
+    for item in prop.chain:
+        of_item = tuple(p for p in whole.predicates if p.property is item)
+        found = induction(attrs.evolve(whole, predicates=of_item), known, deadline, most)
+        if isinstance(found, Undecided):
+            return whole, Undecided(f"{item.name}: {found.reason}")
+        if found.clauses is None:
+            return whole, Undecided(f"{item.name}: its invariant has over {MOST_CLAUSES} clauses")
+        steps, known = max(steps, found.k), found.clauses
+    return whole, Inductive(steps, known)
+
+
+def invariant(shown: Obligation, lemmas: Sequence[Node], k: int) -> tuple[Node, ...] | None:
     """What k-induction shows as an invariant that is inductive in one step: lemmas, and that the
     properties hold now and after any steps, fewer than k of them. None where that is too large.
     """
-    relation = obligation.relation
-    level = list(weakest.good(obligation))
+    relation = shown.relation
+    level = list(weakest.good(shown))
     found = dict.fromkeys([*lemmas, *level])
     for _ in range(k - 1):
-        level = list(dict.fromkeys(_earlier(relation, level)))
+        level = [clause for clause in _earlier(relation, level) if clause not in found]
         found |= dict.fromkeys(level)
         if len(found) > MOST_CLAUSES:
             return None
-    return tuple(clause for clause in found if relation.arena.value(clause) != 1)
+    return tuple(found)
 
 
 def _earlier(relation: Relation, clauses: Sequence[Node]) -> Iterator[Node]:
@@ -93,31 +121,30 @@ def _earlier(relation: Relation, clauses: Sequence[Node]) -> Iterator[Node]:
     for clause in clauses:
         for action in relation.actions:
             if action.writes & relation.arena.slots(clause):
-                yield weakest.before(relation.arena, action, clause)
+                whole = weakest.before(relation.arena, action, clause)
+                yield from weakest.clauses(relation.arena, whole, MOST_PRODUCTS)
 
 
 class _Unrolled:
     """Several states in a row, each the successor of the one before."""
 
-    def __init__(
-        self, obligation: Obligation, lemmas: Sequence[Node], deadline: float | None
-    ) -> None:
-        self.obligation, self.relation = obligation, obligation.relation
+    def __init__(self, shown: Obligation, lemmas: Sequence[Node], deadline: float | None) -> None:
+        self.shown, self.relation = shown, shown.relation
         self.lemmas, self.deadline = lemmas, deadline
 
     def starts_well(self, k: int) -> bool:
         """Whether none of the first k states is bad; those before the last are known not to be."""
         states, solver = self._states(k)
         solver.add(z3terms.initial(self.relation, states[0].state))
-        solver.add(self.obligation.bad(states[-1]))
+        solver.add(self.shown.bad(states[-1]))
         return self._is_unsat(solver)
 
     def goes_on(self, k: int) -> bool:
         """Whether no bad state comes after k states that are not bad."""
         states, solver = self._states(k + 1)
         for terms in states[:-1]:
-            solver.add(z3.Not(self.obligation.bad(terms)))
-        solver.add(self.obligation.bad(states[-1]))
+            solver.add(z3.Not(self.shown.bad(terms)))
+        solver.add(self.shown.bad(states[-1]))
         return self._is_unsat(solver)
 
     def _states(self, count: int) -> tuple[list[Z3Terms], z3.Solver]:
@@ -175,7 +202,7 @@ def houdini(
 
 
 def minimal(
-    obligation: Obligation, clauses: Iterable[Node], deadline: float | None = None
+    shown: Obligation, clauses: Iterable[Node], deadline: float | None = None
 ) -> tuple[Node, ...]:
     """A part of an inductive invariant that is inductive and excludes bad states too, and of which
     no clause can be spared, not even together with others.
@@ -183,7 +210,7 @@ def minimal(
     After Bradley and Manna ("Checking safety by inductive generalization of counterexamples to
     induction", 2007). Where time runs out, what is left by then.
     """
-    whole = _Reasons(obligation, tuple(dict.fromkeys(clauses)), deadline)
+    whole = _Reasons(shown, tuple(dict.fromkeys(clauses)), deadline)
     needed = whole.clauses
     try:
         needed = whole.used()
@@ -252,9 +279,9 @@ class _Reasons(_Clauses):
     """An inductive invariant, and by which clauses each is kept and bad states are excluded."""
 
     def __init__(
-        self, obligation: Obligation, clauses: tuple[Node, ...], deadline: float | None
+        self, shown: Obligation, clauses: tuple[Node, ...], deadline: float | None
     ) -> None:
-        super().__init__(obligation.relation, clauses, deadline)
+        super().__init__(shown.relation, clauses, deadline)
         arena = self.relation.arena
         self.touching = {
             clause: [
@@ -263,7 +290,7 @@ class _Reasons(_Clauses):
             for clause in clauses
         }
         self.bad = self.solver()
-        self.bad.add(obligation.bad(self.terms))
+        self.bad.add(shown.bad(self.terms))
         self._against_bad: frozenset[Node] | None = None
         self._kept: dict[tuple[int, Node], frozenset[Node]] = {}
 

@@ -17,7 +17,6 @@ from rackproof.checker.proof.certificate import CLAUSE, FIELDS, Certificate, ver
 from rackproof.checker.proof.obligations import SAFETY, obligation
 from rackproof.checker.proof.smtlib import Expression, SyntaxProblem
 from rackproof.model.kernel import ModelError, System
-from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.worlds import InputError, split_target
 
 LONGEST = 160
@@ -103,8 +102,11 @@ def derived(file: File) -> Certificate:
     ``NotHere`` where there is no such target; ``Mismatch`` where the file is not word for word what
     is derived from it.
     """
-    system = target_system(file.fields["target"], file.fields["case"], file.path.parent)
-    relation = lower(system)
+    target = file.fields["target"]
+    try:
+        relation = lower(target_system(target, file.fields["case"], file.path.parent))
+    except ModelError as error:
+        raise InputError(f"{target}: {error}") from error
     _check_properties(file, relation)
     shown = obligation(relation, file.properties)
     try:
@@ -190,7 +192,3 @@ def _cut(line: str) -> str:
 
 def _unquoted(text: str) -> str:
     return text[1:-1].replace('""', '"') if text.startswith('"') else text
-
-
-MISTAKES = (InputError, ScenarioError, ModelError)
-"""What a target may raise when it is loaded."""

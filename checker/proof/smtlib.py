@@ -213,11 +213,15 @@ def written(term: Term, depth: int = 0) -> str:
     return f"{margin}({term.head}\n{inner})"
 
 
+def command(head: str, body: Term) -> str:
+    """A command that ends with a term."""
+    text = f"({head} {body})"
+    return text if len(text) <= WIDTH else f"({head}\n{written(body, 1)})"
+
+
 def definition(name: str, parameters: str, sort_: str, body: Term) -> str:
     """A command that gives a term a name."""
-    head = f"(define-fun {name} ({parameters}) {sort_}"
-    text = f"{head} {body})"
-    return text if len(text) <= WIDTH else f"{head}\n{written(body, 1)})"
+    return command(f"define-fun {name} ({parameters}) {sort_}", body)
 
 
 def shared(
@@ -344,6 +348,8 @@ def _node(relation: Relation, expression: Expression, slots: Mapping[str, int]) 
     if parts is None:
         return _leaf(relation, expression, slots)
     op = _OPERATIONS.get(expression.head)
+    if expression.head == "ite" and [part.text for part in parts[2:]] == ["1", "0"]:
+        return _node(relation, parts[1], slots)  # a truth value as a number
     if op is None or len(parts) < 2:
         raise SyntaxProblem(expression.line, f"({expression.head} ...) is no part of a clause")
     operands = [_node(relation, part, slots) for part in parts[1:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Final, Protocol
 
@@ -24,15 +25,17 @@ class Solver(Protocol):
         """Execute commands, and return what they print; ``SolverError`` where it is an error."""
         ...
 
+    def check(self, seconds: float | None) -> str:
+        """Whether what is asserted can be satisfied: SAT, UNSAT, or UNKNOWN after that long."""
+        ...
+
 
 class Z3:
     """The z3 of the Python package, through its SMT-LIB front end."""
 
-    def __init__(self, seconds: float | None) -> None:
-        """Take the time that each query may take."""
+    def __init__(self) -> None:
+        """Start with nothing asserted."""
         self.context = z3.Context()
-        if seconds is not None:
-            self.run(f"(set-option :timeout {_milliseconds(seconds)})")
 
     def run(self, text: str) -> str:
         try:
@@ -40,18 +43,28 @@ class Z3:
         except z3.Z3Exception as error:
             raise SolverError(_said(error)) from error
 
+    def check(self, seconds: float | None) -> str:
+        # Its own option of a timeout holds for all contexts of the process.
+        if seconds is None:
+            return _answer(self.run(_CHECK))
+        timer = threading.Timer(seconds, self.context.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            return _answer(self.run(_CHECK))
+        finally:
+            timer.cancel()
+
 
 class Cvc5:
     """The cvc5 of the Python package, through its own parser."""
 
-    def __init__(self, seconds: float | None) -> None:
-        """Take the time that each query may take."""
+    def __init__(self) -> None:
+        """Start with nothing asserted."""
         self.manager = cvc5.TermManager()
         self.solver = cvc5.Solver(self.manager)
         self.solver.setOption("incremental", "true")
         self.solver.setOption("produce-models", "true")
-        if seconds is not None:
-            self.solver.setOption("tlimit-per", str(_milliseconds(seconds)))
         self.symbols = cvc5.SymbolManager(self.manager)
         self.parser = cvc5.InputParser(self.solver, self.symbols)
 
@@ -67,10 +80,23 @@ class Cvc5:
             raise SolverError(said.strip())
         return said
 
+    def check(self, seconds: float | None) -> str:
+        if seconds is not None:
+            self.solver.setOption("tlimit-per", str(max(1, round(1000 * seconds))))
+        return _answer(self.run(_CHECK))
 
-def started(name: str, seconds: float | None) -> Solver:
-    """A solver of this name, with the time that each of its queries may take."""
-    return Z3(seconds) if name == "z3" else Cvc5(seconds)
+
+_CHECK: Final = "(check-sat)"
+
+
+def _answer(said: str) -> str:
+    answer = said.strip()
+    return answer if answer in (SAT, UNSAT) else UNKNOWN
+
+
+def started(name: str) -> Solver:
+    """A solver of this name."""
+    return Z3() if name == "z3" else Cvc5()
 
 
 def version(name: str) -> str:
@@ -81,10 +107,6 @@ def version(name: str) -> str:
 def left(deadline: float | None) -> float | None:
     """The seconds until a time of ``time.monotonic``; None where there is no such time."""
     return None if deadline is None else max(0.0, deadline - time.monotonic())
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(1, round(1000 * seconds))
 
 
 def _said(error: Exception) -> str:

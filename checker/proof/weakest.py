@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
+from functools import reduce
+from typing import Final
 
 from rackproof.checker.lowering.arena import Arena, Node, Op
 from rackproof.checker.lowering.relation import (
@@ -17,6 +21,8 @@ from rackproof.checker.lowering.relation import (
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.slicing import is_progress
 from rackproof.model.kernel import Scope
+
+_JUNCTIONS: Final = (Op.AND, Op.OR)
 
 
 def good(obligation: Obligation) -> tuple[Node, ...]:
@@ -78,6 +84,27 @@ def before(arena: Arena, action: Action, node: Node) -> Node:
         )
 
     return _folded(arena, action.tree, leaf, {})
+
+
+def clauses(arena: Arena, node: Node, most: int) -> list[Node]:
+    """Disjunctions that all hold exactly where a node does; what would become more than so many is
+    left as it is.
+    """
+    op = arena.op(node)
+    parts = [clauses(arena, part, most) for part in arena.terms(node)] if op in _JUNCTIONS else []
+    if op is Op.AND:
+        return list(dict.fromkeys(clause for part in parts for clause in part))
+    if op is Op.OR and math.prod(map(len, parts)) <= most:
+        products = (reduce(arena.or_, choice) for choice in itertools.product(*parts))
+        return [clause for clause in dict.fromkeys(products) if not _is_trivial(arena, clause)]
+    return [node]
+
+
+def _is_trivial(arena: Arena, clause: Node) -> bool:
+    literals = set(arena.terms(clause)) if arena.op(clause) is Op.OR else {clause}
+    return (
+        any(arena.not_(literal) in literals for literal in literals) or arena.const(1) in literals
+    )
 
 
 def _folded(arena: Arena, tree: Tree, leaf: Callable[[Tree], Node], done: dict[int, Node]) -> Node:

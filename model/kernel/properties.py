@@ -37,7 +37,9 @@ class Property:
     """A named property, with the reason why people care and the reports it would have caught.
 
     ``premise`` says when the property is put to the test at all: a ``sometimes`` predicate over the
-    same world. Where it is never met, a pass is vacuous.
+    same world. Where it is never met, a pass is vacuous. ``lemmas`` are properties of the same
+    world that a proof by induction shows first and then relies on; as they are there before it is
+    declared, none can rely on itself.
     """
 
     name: str
@@ -47,6 +49,13 @@ class Property:
     why: str
     catches: tuple[str, ...]
     premise: Property | None
+    lemmas: tuple[Property, ...] = ()
+
+    @property
+    def chain(self) -> tuple[Property, ...]:
+        """The property after all that it relies on, each once."""
+        before = (item for lemma in self.lemmas for item in lemma.chain)
+        return *dict.fromkeys(before), self
 
     @property
     def statement(self) -> str:
@@ -72,13 +81,28 @@ def _declare(
     catches: tuple[str, ...],
     premise: Property | None,
     parameters: dict[str, Identifiers],
+    lemmas: tuple[Property, ...] = (),
 ) -> Callable[[Predicate], Property]:
     def declare(function: Predicate) -> Property:
         check_parameters(function, parameters)
         kebab = name or function.__name__.replace("_", "-")
-        return Property(kebab, scope, function, tuple(parameters.items()), why, catches, premise)
+        _check_lemmas(kebab, lemmas)
+        chosen = tuple(parameters.items())
+        return Property(kebab, scope, function, chosen, why, catches, premise, lemmas)
 
     return declare
+
+
+def _check_lemmas(name: str, lemmas: tuple[Property, ...]) -> None:
+    """A lemma must be true in every state of a run, so that a proof may rely on it anywhere."""
+    if not isinstance(lemmas, tuple):
+        raise ModelError(f"{name}: lemmas is a tuple of properties, such as (other,)")
+    for lemma in lemmas:
+        if not isinstance(lemma, Property):
+            raise ModelError(f"{name}: among its lemmas is {lemma!r}, which is no property")
+        if lemma.scope is not Scope.ALWAYS:
+            when = lemma.scope.value
+            raise ModelError(f"{name}: its lemma {lemma.name} is asked {when}, not always")
 
 
 def _check_called(function: object, decorator: str) -> None:
@@ -94,11 +118,12 @@ def always(
     why: str = "",
     catches: tuple[str, ...] = (),
     premise: Property | None = None,
+    lemmas: tuple[Property, ...] = (),
     **parameters: Identifiers,
 ) -> Callable[[Predicate], Property]:
     """Declare a property of every reachable state."""
     _check_called(function, "always")
-    return _declare(Scope.ALWAYS, name, why, catches, premise, parameters)
+    return _declare(Scope.ALWAYS, name, why, catches, premise, parameters, lemmas)
 
 
 def at_rest(
@@ -109,11 +134,12 @@ def at_rest(
     why: str = "",
     catches: tuple[str, ...] = (),
     premise: Property | None = None,
+    lemmas: tuple[Property, ...] = (),
     **parameters: Identifiers,
 ) -> Callable[[Predicate], Property]:
     """Declare a property of every state in which no step and no timer is possible any more."""
     _check_called(function, "at_rest")
-    return _declare(Scope.AT_REST, name, why, catches, premise, parameters)
+    return _declare(Scope.AT_REST, name, why, catches, premise, parameters, lemmas)
 
 
 def eventually(

@@ -69,6 +69,13 @@ class System:
                 raise ModelError(f"{self.name}: {_called(prop)} is among properties, and is none")
             if named.setdefault(prop.name, prop) is not prop:
                 raise ModelError(f"{self.name}: two properties are called {prop.name}")
+        for prop in self.properties:
+            for lemma in prop.lemmas:
+                if lemma not in self.properties:
+                    raise ModelError(
+                        f"{self.name}: {prop.name} relies on the lemma {lemma.name}, "
+                        "which is not among its properties"
+                    )
 
     def _check_sizes(self) -> None:
         for name, size in self.sizes.items():
