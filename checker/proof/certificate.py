@@ -103,7 +103,7 @@ def _as_read(relation: Relation, clause: Node) -> Node:
 
 def stated(relation: Relation, clause: Node) -> Term:
     """A clause as a term, the same in whatever order it was put together."""
-    algebra = SmtAlgebra(ordered=True)
+    algebra = SmtAlgebra()
     return Terms(relation, algebra, smtlib.state(relation, algebra)).truth(clause)
 
 

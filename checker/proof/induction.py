@@ -86,7 +86,8 @@ def with_lemmas(
 ) -> tuple[Obligation, Inductive | Undecided]:
     """Show a property by induction after its lemmas, one after the other.
 
-    The obligation is of them all, and so are the clauses; k is the most steps that one took.
+    relation: of the system with its lemmas. The obligation is of them all, and so are the clauses;
+    k is the most steps that one of them took.
     """
     whole = obligation(relation, [item.name for item in prop.chain])
     steps, known = 1, tuple[Node, ...]()
@@ -210,13 +211,15 @@ def minimal(
     After Bradley and Manna ("Checking safety by inductive generalization of counterexamples to
     induction", 2007). Where time runs out, what is left by then.
     """
-    whole = _Reasons(shown, tuple(dict.fromkeys(clauses)), deadline)
-    needed = whole.clauses
+    given = tuple(dict.fromkeys(clauses))
+    whole, needed = _Reasons(shown, given, deadline), given
     try:
-        needed = whole.used()
-        for clause in reversed(needed):
+        if whole.largest_of(given) != given:
+            raise ValueError("the clauses are not inductive, or do not exclude every bad state")
+        for clause in reversed(given):
             if clause in needed:
-                needed = whole.without(clause, needed) or needed
+                smaller = whole.largest_of([other for other in needed if other != clause])
+                needed = needed if smaller is None else smaller
     except _Unknown:
         pass
     return needed
@@ -294,25 +297,11 @@ class _Reasons(_Clauses):
         self._against_bad: frozenset[Node] | None = None
         self._kept: dict[tuple[int, Node], frozenset[Node]] = {}
 
-    def used(self) -> tuple[Node, ...]:
-        """The clauses by which bad states are excluded, those that these need, and so on."""
-        if not self._excludes_bad(self.clauses):
-            raise ValueError("the clauses do not exclude every bad state")
-        assert self._against_bad is not None
-        found, pending = set[Node](), set(self._against_bad)
-        while pending:
-            found |= pending
-            if not all(
-                self._keeps(clause, self.clauses) for clause in self.clauses if clause in pending
-            ):
-                raise ValueError("the clauses are not inductive")
-            used = (self._kept[n, clause] for clause in pending for n in self.touching[clause])
-            pending = set[Node]().union(*used) - found
-        return tuple(clause for clause in self.clauses if clause in found)
-
-    def without(self, clause: Node, others: Sequence[Node]) -> tuple[Node, ...] | None:
-        """What is left without a clause and those that need it; None where bad states are left."""
-        alive = [other for other in others if other != clause]
+    def largest_of(self, clauses: Sequence[Node]) -> tuple[Node, ...] | None:
+        """The largest set of some clauses that every action keeps; None where that, or what is on
+        the way there, does not exclude every bad state.
+        """
+        alive = list(clauses)
         while self._excludes_bad(alive):
             lost = next((other for other in alive if not self._keeps(other, alive)), None)
             if lost is None:
