@@ -28,6 +28,7 @@ FIELDS: Final = ("version", "target", "case", "properties", "scope", "method")
 VALUES, INVARIANT, CLAUSE = "|the values|", "|the invariant|", "|clause "
 """Names that no field has: theirs have no space in them before a bracket."""
 
+ASSUMPTION: Final = f"\n; From here on the invariant is assumed\n(assert {INVARIANT})\n"
 HOW: Final = """\
 ; A certificate of rackproof. Every (check-sat) must answer unsat; then no run, of whatever length,
 ; comes to a state in which a property below is false or in which the model raises an error: the
@@ -102,7 +103,7 @@ def _as_read(relation: Relation, clause: Node) -> Node:
 
 def stated(relation: Relation, clause: Node) -> Term:
     """A clause as a term, the same in whatever order it was put together."""
-    algebra = SmtAlgebra(ordered=True)
+    algebra = SmtAlgebra()
     return Terms(relation, algebra, smtlib.state(relation, algebra)).truth(clause)
 
 
@@ -130,12 +131,12 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The whole file."""
-        queries = (
-            f"\n; {query.title}\n(push 1)\n{query.text}(set-info :status unsat)\n"
-            "(check-sat)\n(pop 1)\n"
-            for query in self.queries
-        )
-        return f"{self.head}{self.shared}{''.join(queries)}(exit)\n"
+        return f"{self.head}{''.join(map(_section, self.script))}(exit)\n"
+
+    @cached_property
+    def script(self) -> tuple[str | Query, ...]:
+        """What is told to a solver, one part after the other."""
+        return (self.shared, self._start(), ASSUMPTION, *self._steps(), *self._implied())
 
     @cached_property
     def head(self) -> str:
@@ -170,11 +171,6 @@ class Document:
         lines.append(smtlib.definition(INVARIANT, "", "Bool", whole))
         return "\n".join([*lines, ""])
 
-    @cached_property
-    def queries(self) -> tuple[Query, ...]:
-        """All that must be unsatisfiable."""
-        return (self._start(), *self._steps(), *self._implied())
-
     def touched(self, slots: Iterable[int]) -> list[int]:
         """The indices of the clauses that read one of some slots."""
         changed = set(slots)
@@ -203,7 +199,7 @@ class Document:
         kept = [self._clause(n, after.keys()) for n in self.touched(after)]
         new_numbers = {s: self.algebra.make(primed(self.symbols[s])) for s in stepped.after.numbers}
         lost = self.algebra.not_(self.algebra.and_([*self._values(new_numbers), *kept]))
-        return _commands(lines) + _asserted(self.algebra.make(INVARIANT), enabled, lost)
+        return _commands(lines) + _asserted(enabled, lost)
 
     def _implied(self) -> Iterator[Query]:
         shown = self.item.obligation
@@ -212,7 +208,7 @@ class Document:
         possible = [(about, bad) for about, bad in ways if bad is not self.algebra.false]
         for number, (about, bad) in enumerate(possible, 1):
             lines, (told,) = smtlib.shared([bad], smtlib.is_boolean)
-            text = _commands(lines) + _asserted(self.algebra.make(INVARIANT), told)
+            text = _commands(lines) + _asserted(told)
             yield Query(f"3.{number} {_never(self.relation, about)}", text, about)
 
     def _clause(self, number: int, changed: Iterable[int]) -> Term:
@@ -244,6 +240,13 @@ def scope(system: System) -> str:
     """How many there are of what, and the sizes that bounds name."""
     counts = {sort.name: count for sort, count in system.schema.counts.items()}
     return ", ".join(f"{name} {number}" for name, number in {**counts, **system.sizes}.items())
+
+
+def _section(part: str | Query) -> str:
+    if isinstance(part, str):
+        return part
+    asked = f"{part.text}(set-info :status unsat)\n(check-sat)"
+    return f"\n; {part.title}\n(push 1)\n{asked}\n(pop 1)\n"
 
 
 def _never(relation: Relation, about: Action | Predicate) -> str:

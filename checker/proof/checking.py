@@ -115,10 +115,12 @@ def _asked(item: Certificate, name: str, seconds: float | None) -> Answer:
     started, document = time.monotonic(), item.document
     deadline = None if seconds is None else started + seconds
     solver = solvers.started(name)
-    solver.run(document.shared)
     said, query, refutation, number = UNSAT, None, None, 0
-    for number, asked in enumerate(document.queries, 1):  # noqa: B007  (told afterwards)
-        said = _put(solver, asked, deadline)
+    for asked in document.script:
+        if isinstance(asked, str):
+            solver.run(asked)
+            continue
+        number, said = number + 1, _put(solver, asked, deadline)
         if said != UNSAT:
             query = asked.title
             refutation = _refuted(item, asked, solver) if said == SAT else None

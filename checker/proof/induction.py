@@ -56,29 +56,12 @@ class _Unknown(Exception):
 
 
 def induction(
-    shown: Obligation,
-    lemmas: Iterable[Node] = (),
-    deadline: float | None = None,
-    most: int = MOST_STEPS,
+    shown: Obligation, deadline: float | None = None, most: int = MOST_STEPS
 ) -> Inductive | Undecided:
-    """Show an obligation by induction of at most so many steps.
-
-    lemmas: what is known to be true in every reachable state; for the clauses to be inductive, they
-    have to be so by themselves. deadline: a time of
+    """Show an obligation by induction of at most so many steps, until a time of
     ``time.monotonic``.
     """
-    known = tuple(lemmas)
-    try:
-        for k in range(1, most + 1):
-            runs = _Unrolled(shown, known, deadline)
-            if not runs.starts_well(k):
-                return Undecided(f"a bad state is {k - 1} steps away from the start")
-            if runs.goes_on(k):
-                clauses = invariant(shown, known, k)
-                return Inductive(k, clauses and minimal(shown, clauses, deadline))
-    except _Unknown:
-        return Undecided(f"z3 gave no answer in time for an induction of {k} steps")
-    return Undecided(f"no induction of up to {most} steps shows it")
+    return _minimised(shown, _induction(shown, (), deadline, most, errors=True), deadline)
 
 
 def with_lemmas(
@@ -86,28 +69,59 @@ def with_lemmas(
 ) -> tuple[Obligation, Inductive | Undecided]:
     """Show a property by induction after its lemmas, one after the other.
 
-    The obligation is of them all, and so are the clauses; k is the most steps that one took.
+    relation: of the system with its lemmas. The obligation is of them all, and so are the clauses;
+    k is the most steps that one of them took.
     """
     whole = obligation(relation, [item.name for item in prop.chain])
-    steps, known = 1, tuple[Node, ...]()
+    found: Inductive | Undecided = Inductive(1, ())
     for item in prop.chain:
+        assert isinstance(found, Inductive)
         of_item = tuple(p for p in whole.predicates if p.property is item)
-        found = induction(attrs.evolve(whole, predicates=of_item), known, deadline, most)
+        part, steps, known = attrs.evolve(whole, predicates=of_item), found.k, found.clauses
+        if known is None:
+            return whole, Undecided(f"the lemmas of {item.name} take over {MOST_CLAUSES} clauses")
+        found = _induction(part, known, deadline, most, errors=item is prop)
         if isinstance(found, Undecided):
             return whole, Undecided(f"{item.name}: {found.reason}")
-        if found.clauses is None:
-            return whole, Undecided(f"{item.name}: its invariant has over {MOST_CLAUSES} clauses")
-        steps, known = max(steps, found.k), found.clauses
-    return whole, Inductive(steps, known)
+        found = attrs.evolve(found, k=max(steps, found.k))
+    return whole, _minimised(whole, found, deadline)
 
 
-def invariant(shown: Obligation, lemmas: Sequence[Node], k: int) -> tuple[Node, ...] | None:
-    """What k-induction shows as an invariant that is inductive in one step: lemmas, and that the
-    properties hold now and after any steps, fewer than k of them. None where that is too large.
+def _induction(
+    shown: Obligation, known: Sequence[Node], deadline: float | None, most: int, errors: bool
+) -> Inductive | Undecided:
+    """known: an inductive invariant. errors: whether errors of the model are part of what is to be
+    shown, or left to whoever relies on it.
+    """
+    runs = _Unrolled(shown, known, deadline, errors)
+    try:
+        for k in range(1, most + 1):
+            if not runs.starts_well(k):
+                return Undecided(f"a bad state is {k - 1} steps away from the start")
+            if runs.goes_on(k):
+                return Inductive(k, _invariant(shown, known, k, errors))
+    except _Unknown:
+        return Undecided("z3 gave no answer in time")
+    return Undecided(f"no induction of up to {most} steps shows it")
+
+
+def _minimised(
+    shown: Obligation, found: Inductive | Undecided, deadline: float | None
+) -> Inductive | Undecided:
+    if isinstance(found, Undecided) or found.clauses is None:
+        return found
+    return attrs.evolve(found, clauses=minimal(shown, found.clauses, deadline))
+
+
+def _invariant(
+    shown: Obligation, known: Sequence[Node], k: int, errors: bool
+) -> tuple[Node, ...] | None:
+    """What k-induction shows as an invariant that is inductive in one step: what is known, and that
+    the properties hold now and after any steps, fewer than k of them. None where that is too large.
     """
     relation = shown.relation
-    level = list(weakest.good(shown))
-    found = dict.fromkeys([*lemmas, *level])
+    level = list(weakest.good(shown, errors))
+    found = dict.fromkeys([*known, *level])
     for _ in range(k - 1):
         level = [clause for clause in _earlier(relation, level) if clause not in found]
         found |= dict.fromkeys(level)
@@ -128,24 +142,31 @@ def _earlier(relation: Relation, clauses: Sequence[Node]) -> Iterator[Node]:
 class _Unrolled:
     """Several states in a row, each the successor of the one before."""
 
-    def __init__(self, shown: Obligation, lemmas: Sequence[Node], deadline: float | None) -> None:
+    def __init__(
+        self, shown: Obligation, known: Sequence[Node], deadline: float | None, errors: bool
+    ) -> None:
         self.shown, self.relation = shown, shown.relation
-        self.lemmas, self.deadline = lemmas, deadline
+        self.known, self.deadline, self.errors = known, deadline, errors
 
     def starts_well(self, k: int) -> bool:
         """Whether none of the first k states is bad; those before the last are known not to be."""
         states, solver = self._states(k)
         solver.add(z3terms.initial(self.relation, states[0].state))
-        solver.add(self.shown.bad(states[-1]))
+        solver.add(self._bad(states[-1]))
         return self._is_unsat(solver)
 
     def goes_on(self, k: int) -> bool:
         """Whether no bad state comes after k states that are not bad."""
         states, solver = self._states(k + 1)
         for terms in states[:-1]:
-            solver.add(z3.Not(self.shown.bad(terms)))
-        solver.add(self.shown.bad(states[-1]))
+            solver.add(z3.Not(self._bad(terms)))
+        solver.add(self._bad(states[-1]))
         return self._is_unsat(solver)
+
+    def _bad(self, terms: Z3Terms) -> z3.BoolRef:
+        """The instances come before the errors of actions."""
+        bads = self.shown.bads(terms)
+        return z3.Or(bads if self.errors else bads[: len(self.shown.predicates)])
 
     def _states(self, count: int) -> tuple[list[Z3Terms], z3.Solver]:
         relation, solver = self.relation, z3.Solver()
@@ -153,7 +174,7 @@ class _Unrolled:
         for number in range(count):
             terms = z3terms.terms(relation, z3terms.state(relation, f"@{number}"))
             solver.add(z3terms.within(relation, terms.state))
-            solver.add([terms.truth(lemma) for lemma in self.lemmas])
+            solver.add([terms.truth(clause) for clause in self.known])
             if states:
                 solver.add(self._step(states[-1], terms))
             states.append(terms)
@@ -210,13 +231,15 @@ def minimal(
     After Bradley and Manna ("Checking safety by inductive generalization of counterexamples to
     induction", 2007). Where time runs out, what is left by then.
     """
-    whole = _Reasons(shown, tuple(dict.fromkeys(clauses)), deadline)
-    needed = whole.clauses
+    given = tuple(dict.fromkeys(clauses))
+    whole, needed = _Reasons(shown, given, deadline), given
     try:
-        needed = whole.used()
-        for clause in reversed(needed):
+        if whole.largest_of(given) != given:
+            raise ValueError("the clauses are not inductive, or do not exclude every bad state")
+        for clause in reversed(given):
             if clause in needed:
-                needed = whole.without(clause, needed) or needed
+                smaller = whole.largest_of([other for other in needed if other != clause])
+                needed = needed if smaller is None else smaller
     except _Unknown:
         pass
     return needed
@@ -294,25 +317,11 @@ class _Reasons(_Clauses):
         self._against_bad: frozenset[Node] | None = None
         self._kept: dict[tuple[int, Node], frozenset[Node]] = {}
 
-    def used(self) -> tuple[Node, ...]:
-        """The clauses by which bad states are excluded, those that these need, and so on."""
-        if not self._excludes_bad(self.clauses):
-            raise ValueError("the clauses do not exclude every bad state")
-        assert self._against_bad is not None
-        found, pending = set[Node](), set(self._against_bad)
-        while pending:
-            found |= pending
-            if not all(
-                self._keeps(clause, self.clauses) for clause in self.clauses if clause in pending
-            ):
-                raise ValueError("the clauses are not inductive")
-            used = (self._kept[n, clause] for clause in pending for n in self.touching[clause])
-            pending = set[Node]().union(*used) - found
-        return tuple(clause for clause in self.clauses if clause in found)
-
-    def without(self, clause: Node, others: Sequence[Node]) -> tuple[Node, ...] | None:
-        """What is left without a clause and those that need it; None where bad states are left."""
-        alive = [other for other in others if other != clause]
+    def largest_of(self, clauses: Sequence[Node]) -> tuple[Node, ...] | None:
+        """The largest set of some clauses that every action keeps; None where that, or what is on
+        the way there, does not exclude every bad state.
+        """
+        alive = list(clauses)
         while self._excludes_bad(alive):
             lost = next((other for other in alive if not self._keeps(other, alive)), None)
             if lost is None:

@@ -104,7 +104,8 @@ def derived(file: File) -> Certificate:
     """
     target = file.fields["target"]
     try:
-        relation = lower(target_system(target, file.fields["case"], file.path.parent))
+        system = target_system(target, file.fields["case"], file.path.parent)
+        relation = lower(system.with_lemmas)
     except ModelError as error:
         raise InputError(f"{target}: {error}") from error
     _check_properties(file, relation)
@@ -153,7 +154,6 @@ def _found(target: str, folder: Path) -> str:
 
 def _check_properties(file: File, relation: Relation) -> None:
     scopes = {p.name: p.scope for p in relation.system.properties}
-    scopes |= {p.property.name: p.property.scope for p in relation.predicates}
     for name in file.properties:
         if name not in scopes:
             raise Mismatch(f"{file.fields['target']} has no property {name!r}")

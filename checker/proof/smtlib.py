@@ -5,9 +5,11 @@ Equal terms are one object, so that what is used twice can be written once, unde
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from attrs import frozen
@@ -17,15 +19,36 @@ from rackproof.checker.lowering.relation import Relation, Variable
 from rackproof.checker.proof.terms import Terms, Vector, is_truth, limits
 
 WIDTH: Final = 100
+SMALL: Final = 40
+"""Terms of up to so many symbols are put in the order of their texts."""
+
 INDENT: Final = "  "
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class Term:
     """A symbol or numeral (without operands), or an operation."""
 
     head: str
     operands: tuple[Term, ...] = ()
+
+    @cached_property
+    def size(self) -> int:
+        """How many symbols and operations it has when it is written out."""
+        return 1 + sum(operand.size for operand in self.operands)
+
+    @cached_property
+    def key(self) -> tuple[bool, int, str]:
+        """Where it belongs among others, whatever way it was put together: numbers come last, and
+        what is large after what is small.
+        """
+        small = self.size <= SMALL
+        return _is_number(self), self.size, str(self) if small else self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        parts = (self.head, *(operand._digest for operand in self.operands))
+        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
     @property
     def is_atom(self) -> bool:
@@ -45,13 +68,12 @@ SmtTerms = Terms[Term, Term]
 class SmtAlgebra:
     """Operations of SMT-LIB over integers; what is plainly true or false is not written.
 
-    ordered: the operands of what commutes are sorted by their text, so that a formula reads the
-    same in whatever order it was put together; for small formulas, as their text is made each time.
+    The operands of what commutes are in an order of their own, so that a formula reads the same in
+    whatever order it was put together.
     """
 
-    def __init__(self, ordered: bool = False) -> None:
+    def __init__(self) -> None:
         """Start with no term."""
-        self.ordered = ordered
         self._terms: dict[tuple[str, tuple[Term, ...]], Term] = {}
         self.true, self.false = self.make("true"), self.make("false")
 
@@ -64,16 +86,16 @@ class SmtAlgebra:
         return self.make("-", self.make(str(-value))) if value < 0 else self.make(str(value))
 
     def add(self, a: Term, b: Term) -> Term:
-        return self.make("+", *self._sorted((a, b)))
+        return self.make("+", *_sorted((a, b)))
 
     def sub(self, a: Term, b: Term) -> Term:
         return self.make("-", a, b)
 
     def mul(self, a: Term, b: Term) -> Term:
-        return self.make("*", *self._sorted((a, b)))
+        return self.make("*", *_sorted((a, b)))
 
     def eq(self, a: Term, b: Term) -> Term:
-        return self.true if a is b else self.make("=", *self._sorted((a, b)))
+        return self.true if a is b else self.make("=", *_sorted((a, b)))
 
     def lt(self, a: Term, b: Term) -> Term:
         return self.make("<", a, b)
@@ -117,20 +139,19 @@ class SmtAlgebra:
             return absorbing
         if len(found) < 2:
             return next(iter(found), neutral)
-        return self.make(head, *self._sorted(tuple(found)))
+        return self.make(head, *_sorted(found))
 
     def _flat(self, head: str, parts: Iterable[Term], neutral: Term) -> dict[Term, None]:
         flat = (p for part in parts for p in (part.operands if part.head == head else (part,)))
         return {part: None for part in flat if part is not neutral}
 
-    def _sorted(self, operands: tuple[Term, ...]) -> tuple[Term, ...]:
-        if not self.ordered:
-            return operands
-        return tuple(sorted(operands, key=lambda term: (_is_number(term), str(term))))
+
+def _sorted(operands: Iterable[Term]) -> tuple[Term, ...]:
+    return tuple(sorted(operands, key=lambda term: term.key))
 
 
 def _is_number(term: Term) -> bool:
-    return str(term).strip("(- )").isdigit()
+    return term.is_atom and str(term).strip("(- )").isdigit()
 
 
 # A state.

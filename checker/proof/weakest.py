@@ -25,8 +25,10 @@ from rackproof.model.kernel import Scope
 _JUNCTIONS: Final = (Op.AND, Op.OR)
 
 
-def good(obligation: Obligation) -> tuple[Node, ...]:
-    """What is true where a state is not bad: each instance, and that no action raises an error."""
+def good(obligation: Obligation, errors: bool) -> tuple[Node, ...]:
+    """What is true where a state is not bad: each instance; that no action raises an error, where
+    ``errors`` are asked for.
+    """
     relation, arena = obligation.relation, obligation.relation.arena
     goes = arena.const(0)
     if any(p.property.scope is Scope.AT_REST for p in obligation.predicates):
@@ -37,7 +39,7 @@ def good(obligation: Obligation) -> tuple[Node, ...]:
         is_late = predicate.property.scope is Scope.AT_REST
         node = asserted(arena, predicate)
         found.append(arena.or_(goes, node) if is_late else node)
-    found += [_is_sound(arena, action) for action in relation.actions]
+    found += [_is_sound(arena, action) for action in relation.actions if errors]
     return tuple(node for node in dict.fromkeys(found) if arena.value(node) != 1)
 
 

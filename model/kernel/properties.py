@@ -38,8 +38,8 @@ class Property:
 
     ``premise`` says when the property is put to the test at all: a ``sometimes`` predicate over the
     same world. Where it is never met, a pass is vacuous. ``lemmas`` are properties of the same
-    world that a proof by induction shows first and then relies on; as they are there before it is
-    declared, none can rely on itself.
+    world that a proof by induction shows first and then relies on, and that are asked of nothing
+    else; as they are there before it is declared, none can rely on itself.
     """
 
     name: str

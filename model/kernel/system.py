@@ -69,13 +69,6 @@ class System:
                 raise ModelError(f"{self.name}: {_called(prop)} is among properties, and is none")
             if named.setdefault(prop.name, prop) is not prop:
                 raise ModelError(f"{self.name}: two properties are called {prop.name}")
-        for prop in self.properties:
-            for lemma in prop.lemmas:
-                if lemma not in self.properties:
-                    raise ModelError(
-                        f"{self.name}: {prop.name} relies on the lemma {lemma.name}, "
-                        "which is not among its properties"
-                    )
 
     def _check_sizes(self) -> None:
         for name, size in self.sizes.items():
@@ -86,6 +79,12 @@ class System:
             count = counts.get(sort, len(names))
             if len(names) != count:
                 raise ModelError(f"{self.name}: {len(names)} names for {count} {sort}s")
+
+    @property
+    def with_lemmas(self) -> System:
+        """The same world with the lemmas of its properties among them, as a proof needs it."""
+        chains = [item for prop in self.properties for item in prop.chain]
+        return attrs.evolve(self, properties=tuple(dict.fromkeys((*self.properties, *chains))))
 
     @cached_property
     def schema(self) -> Schema:

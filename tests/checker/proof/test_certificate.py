@@ -11,6 +11,7 @@ from pathlib import Path
 import brute
 import pytest
 import worlds
+from attrs import evolve
 
 from rackproof.checker.cli import run
 from rackproof.checker.lowering import lower
@@ -85,6 +86,17 @@ def test_a_proof_is_accepted_by_both_solvers(folder: Path, name: str) -> None:
     assert [answer.solver for answer in checked.answers] == list(NAMES)
     assert checked.certificate is not None
     assert checked.certificate.properties == (PROVED[name][1],)
+
+
+def test_the_relation_is_the_same_text_whatever_else_was_asked(folder: Path) -> None:
+    """A property more in the world, lowered beside it, changes nothing in the file."""
+    system = worlds.pool(2, 1, 1)
+    alone = evolve(system, properties=[p for p in system.properties if p.name == "fails-last"])
+    shown = obligation(lower(alone), ["fails-last"])
+    found = induction(shown)
+    assert isinstance(found, Inductive)
+    text = made("pool", shown, found.clauses or ()).document.text
+    assert text == (folder / "pool.smt2").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PROVED)
