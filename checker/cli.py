@@ -163,6 +163,58 @@ def verify(
     return session.verify(targets)
 
 
+@cli.command(epilog="Example: rackproof cuts stack:dynamo --exam crash --at-most 2")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--property", "properties", multiple=True, metavar="NAME", help="Only this; more than once."
+)
+@click.option(
+    "--at-most",
+    type=click.IntRange(0, 4),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Sets of up to so many faults.",
+)
+@click.option("--faults", default="", metavar="A,B,...", help="Only these faults (default: all).")
+@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@exploration
+@click.option("--markdown", type=OUTPUT, metavar="FILE", help="Also write Markdown (-: stdout).")
+@output
+def cuts(
+    targets: Sequence[str],
+    properties: Sequence[str],
+    at_most: int,
+    faults: str,
+    exam: str | None,
+    engine: str,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    markdown: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Find the smallest sets of faults that break each property: its minimal cut sets.
+
+    A set is of fault events, a fault with what it hits: crash (a decode worker), tray-loss (a
+    tray), leave. Whatever is interchangeable is told once. That no smaller or other set breaks a
+    property is known by exhaustion of every run with up to N faults; the budgets of a scenario do
+    not count. With -v each set is shown with its shortest run.
+
+    A TARGET is as for verify; a stack is examined in the scope of one exam.
+    """
+    from rackproof.checker.cuts.command import Asked, tell_cuts  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    names = tuple(name.strip() for name in faults.split(",") if name.strip())
+    asked = Asked(at_most, properties, names, exam, markdown)
+    options = Options(engine, workers, memory, time_limit)
+    return tell_cuts(targets, asked, Session(options, int(verbose) - int(quiet), json_file))
+
+
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
 @output

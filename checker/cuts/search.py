@@ -25,7 +25,7 @@ from rackproof.checker.cuts.watch import Event, Events, Watch, images
 from rackproof.checker.engines import Options, Progress, raised_in_words, trace_of
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.arena import Node
-from rackproof.checker.lowering.relation import Predicate, Relation, Test, Tree, Verdict
+from rackproof.checker.lowering.relation import Predicate, Test, Tree, Verdict
 from rackproof.checker.search import SOUGHT, Exploration, Limits
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import Class, interchangeable

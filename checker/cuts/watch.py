@@ -87,9 +87,11 @@ class Watch:
     def plain(self) -> System:
         """The system with just these faults, which its runs are told in."""
         whole = self.whole
-        kept = [t for t in whole.transitions if t.name in self.faults or t.kind is not Kind.FAULT]
-        kinds = {"kind": Kind.FAULT, "fairness": Fairness.NONE}
-        transitions = [attrs.evolve(t, **kinds) if t.name in self.faults else t for t in kept]
+        transitions = (
+            attrs.evolve(t, kind=Kind.FAULT, fairness=Fairness.NONE) if t.name in self.faults else t
+            for t in whole.transitions
+            if t.name in self.faults or t.kind is not Kind.FAULT
+        )
         return attrs.evolve(whole, transitions=tuple(transitions))
 
     @cached_property
