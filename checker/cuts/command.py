@@ -120,12 +120,11 @@ def _setting(target: Target, scenario: Scenario, asked: Asked) -> tuple[Setting,
 
 
 def _exam(stack: str, asked: Asked) -> Setting:
-    from rackproof.scenarios.exams import exams  # noqa: PLC0415
+    from rackproof.scenarios.exams import FOLDER, read_exam  # noqa: PLC0415
 
-    known = {exam.name: exam for exam in exams()}
     name = asked.exam or DEFAULT_EXAM
-    _check("exam", [name], known)
-    return known[name].setting(stack)
+    _check("exam", [name], [path.stem for path in FOLDER.glob("*.yaml")])
+    return read_exam(FOLDER / f"{name}.yaml").setting(stack)
 
 
 def _check(what: str, names: Collection[str], known: Collection[str]) -> None:
