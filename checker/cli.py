@@ -72,6 +72,7 @@ class Kinds(click.ParamType[tuple[str, ...]]):
 
 
 OUTPUT: Final = click.Path(dir_okay=False, allow_dash=True)
+FILE: Final = click.Path(dir_okay=False)
 SIZE: Final = Quantity("SIZE", quantities.size)
 DURATION: Final = Quantity("DURATION", quantities.duration)
 
@@ -179,7 +180,7 @@ def verify(
 @click.option("--faults", default="", metavar="A,B,...", help="Only these faults (default: all).")
 @click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
 @exploration
-@click.option("--markdown", type=OUTPUT, metavar="FILE", help="Also write Markdown (-: stdout).")
+@click.option("--markdown", type=FILE, metavar="FILE", help="Also write Markdown.")
 @output
 def cuts(
     targets: Sequence[str],
@@ -205,14 +206,56 @@ def cuts(
 
     A TARGET is as for verify; a stack is examined in the scope of one exam.
     """
-    from rackproof.checker.cuts.command import Asked, tell_cuts  # noqa: PLC0415
+    from rackproof.checker.cuts.command import Cuts  # noqa: PLC0415
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     names = tuple(name.strip() for name in faults.split(",") if name.strip())
-    asked = Asked(at_most, properties, names, exam, markdown)
     options = Options(engine, workers, memory, time_limit)
-    return tell_cuts(targets, asked, Session(options, int(verbose) - int(quiet), json_file))
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    return Cuts(session, at_most, properties, names, exam).tell(targets, markdown)
+
+
+@cli.command(epilog="Example: rackproof guards scenarios/bugs/dynamo-11646-router-mirror-lags.yaml")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="NAME",
+    help="Only this; more than once (default: what the scenario expects to be violated, or all).",
+)
+@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@exploration
+@output
+def guards(
+    targets: Sequence[str],
+    properties: Sequence[str],
+    exam: str | None,
+    engine: str,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Find the test that a step misses: with it, a violated property would hold.
+
+    Tried are tests that the steps and timers of the world make somewhere, or the property, over
+    what a transition takes; added to one of them or, where that does not do, to two. A guard must
+    leave reachable all that is to be, bring nothing to rest that went on, and break nothing that
+    held. The guards that leave most of the behaviour come first, each proved by a search.
+
+    A TARGET is as for verify; a stack is examined in the scope of one exam.
+    """
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.guards.command import Guards  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = Options(engine, workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    return Guards(session, properties, exam).tell(targets)
 
 
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")

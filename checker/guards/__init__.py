@@ -4,6 +4,6 @@ Read templates (tests over what a transition takes), graph (all states and moves
 tests to try, and how they are judged and proved).
 """
 
-from rackproof.checker.guards.synthesis import Guard, Mend, Synthesis, missing_guards
+from rackproof.checker.guards.synthesis import Guard, Mend, NearMiss, Synthesis, missing_guards
 
-__all__ = ["Guard", "Mend", "Synthesis", "missing_guards"]
+__all__ = ["Guard", "Mend", "NearMiss", "Synthesis", "missing_guards"]

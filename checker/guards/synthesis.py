@@ -1,18 +1,19 @@
 """Guided by counterexamples: which tests, added to a transition, make a violated property hold.
 
-Candidates are the tests that the model itself makes somewhere, read over the identifiers that a
-transition takes. A guard must keep some firing of every counterexample from happening; so they are
-collected along one counterexample, and where a guard leaves another one, a second guard is
-collected along that (counterexample-guided inductive synthesis: Solar-Lezama, Tancau, Bodik,
-Seshia and Saraswat, "Combinatorial sketching for finite programs", ASPLOS 2006). Candidates are
-judged on the graph of all reachable states; what passes is proved anew by an exhaustive search of
-the model with the guard in it.
+Candidates are the tests that the model's own steps and timers make somewhere, or the property,
+read over the identifiers that a transition takes. A guard must keep some firing of every
+counterexample from happening; so they are collected along one counterexample, and where a guard
+leaves another one, a second guard is collected along that (counterexample-guided inductive
+synthesis: Solar-Lezama, Tancau, Bodik, Seshia and Saraswat, "Combinatorial sketching for finite
+programs", ASPLOS 2006). Candidates are judged on the graph of all reachable states; what passes is
+proved anew by an exhaustive search of the model with the guard in it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import attrs
@@ -20,7 +21,7 @@ import numpy as np
 from attrs import frozen
 
 from rackproof.checker.columns import Column
-from rackproof.checker.engines import Options, Progress
+from rackproof.checker.engines import Options, Progress, raised_in_words
 from rackproof.checker.guards.graph import PROGRESS, StateGraph
 from rackproof.checker.guards.templates import (
     Template,
@@ -44,7 +45,9 @@ from rackproof.checker.search import Exploration, Limits
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import Class, interchangeable
 from rackproof.checker.trace import EngineError
-from rackproof.model.kernel import Property, Scope, System, Transition
+from rackproof.checker.verdicts import counted
+from rackproof.model.kernel import ModelError, Property, Scope, System, Transition
+from rackproof.scenarios.steps import kebab
 
 MOST_STATES: Final = 300_000
 """A graph of more states is not made."""
@@ -52,6 +55,10 @@ MOST_TRIALS: Final = 20_000
 """More guards and pairs than this are not judged."""
 MOST_PROVED: Final = 5
 """The best guards, of which each is proved by a search."""
+NONE: Final = (
+    "no test that the model makes lets it hold, added to one step or timer or to two, unless "
+    "something else is lost"
+)
 
 
 @frozen
@@ -65,7 +72,7 @@ class Guard:
     @property
     def words(self) -> str:
         """The guard as a person writes it down."""
-        return f"{self.transition.name.replace('_', '-')}: only if {self.text}"
+        return f"{kebab(self.transition.name)}: only if {self.text}"
 
 
 @frozen
@@ -84,35 +91,83 @@ class Mend:
 
 
 @frozen
+class NearMiss:
+    """A guard with which the property holds, at a cost: what is lost, or no longer holds."""
+
+    guards: tuple[Guard, ...]
+    costs: tuple[str, ...]
+
+
+@frozen
 class Synthesis:
     """What was found out about one property.
 
     states, moves: of the model as it is. mends: the best first; each was proved by an exhaustive
-    search. tried: how many guards and pairs of guards were judged. reason: why nothing, or not
-    everything, is known.
+    search. nearest: where there is none, a guard that fails by the least. tried: how many guards
+    and pairs of guards were judged. reason: why nothing, or not everything, is known. is_open:
+    whether that is for want of time or memory.
     """
 
     prop: Property
     states: int
     moves: int
-    mends: tuple[Mend, ...]
-    tried: int
+    mends: tuple[Mend, ...] = ()
+    nearest: NearMiss | None = None
+    tried: int = 0
     reason: str | None = None
+    is_open: bool = False
 
 
 def missing_guards(
     system: System,
-    name: str,
+    names: Collection[str] | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
-) -> Synthesis:
-    """The guards, on one transition or else on two, with which the violated property of this name
-    holds, every ``sometimes`` goal stays reachable, nothing comes to rest that did not, and what
-    held still holds.
+) -> tuple[Synthesis, ...]:
+    """For each violated property (of these names): the guards, on one transition or else on two,
+    with which it holds, every ``sometimes`` goal stays reachable, nothing comes to rest that did
+    not, and what held still holds.
 
     Only steps and timers are guarded: nobody can forbid a fault, a client or the environment.
+    ``ModelError`` where the model raises.
     """
-    return _Synthesis(system, name, options or Options(), progress).result()
+    model = _Model(system, options or Options(), progress)
+    props = [
+        prop
+        for prop in system.properties
+        if (prop.name in model.before.violations if names is None else prop.name in names)
+    ]
+    return tuple(_Synthesis(model, prop).result() for prop in props)
+
+
+class _Model:
+    """The model as it is: lowered, searched, and as a graph."""
+
+    def __init__(self, system: System, options: Options, progress: Progress | None) -> None:
+        self.system, self.options, self.progress = system, options, progress
+        self.relation = lower(system)
+        self.classes = interchangeable(self.relation)
+        self.before = self.searched(self.relation, self.classes, keep=True)
+        if self.before.raises:
+            raise ModelError(raised_in_words(system, self.before.raises[0]))
+
+    @cached_property
+    def graph(self) -> StateGraph:
+        """Every state and move."""
+        return StateGraph(self.relation, self.before)
+
+    def searched(
+        self, relation: Relation, classes: Sequence[Class], keep: bool = False
+    ) -> Exploration:
+        """Search the relation, or one made of it."""
+        return search(
+            relation,
+            classes,
+            limits=Limits(self.options.seconds, self.options.memory, MOST_STATES),
+            workers=self.options.workers,
+            progress=self.progress,
+            keep=keep,
+        )
 
 
 @frozen
@@ -135,55 +190,48 @@ class _Trial:
 class _Synthesis:
     """The candidates for one property, judged and proved."""
 
-    def __init__(
-        self, system: System, name: str, options: Options, progress: Progress | None
-    ) -> None:
-        self.system, self.options, self.progress = system, options, progress
-        self.prop = next(prop for prop in system.properties if prop.name == name)
+    def __init__(self, model: _Model, prop: Property) -> None:
+        self.model, self.prop = model, prop
         self.started, self.tried = time.monotonic(), 0
-        self.relation = lower(system)
-        self.classes = interchangeable(self.relation)
+        self.failed: list[tuple[_Trial, tuple[str, ...]]] = []
 
     def result(self) -> Synthesis:
-        """Search the model, try guards, prove the best."""
-        self.before = seen = self._searched(self.relation, self.classes, keep=True)
-        if not seen.exhausted:
-            return self._none(f"not all states were seen: {seen.reason}")
-        if self.prop.name not in seen.violations:
-            return self._none("it is not violated here, so no guard is missing")
-        if seen.violations[self.prop.name].loop:
-            return self._none("a run violates it that goes on for ever; no guard ends that")
-        self.graph = StateGraph(self.relation, seen)
+        """Try guards, and prove the best."""
+        before = self.model.before
+        told = Synthesis(self.prop, before.states, before.transitions)
+        if why := self._hopeless():
+            return attrs.evolve(told, reason=why, is_open=not before.exhausted)
+        self.graph = self.model.graph
         self.judge = _Judge(self.graph, self.prop)
         self.candidates = _Candidates(self.graph, self.prop)
-        reason = None
+        told = attrs.evolve(told, moves=len(self.graph.source))
         try:
-            found = self._singles() or self._pairs()
+            mends = tuple(self._proved(self._singles())) or tuple(self._proved(self._pairs()))
         except _Enough as enough:
-            found, reason = [], str(enough)
-        mends = tuple(self._proved(found))
-        if not mends and reason is None:
-            reason = (
-                "no test that the model makes, on one step or timer or two, lets it hold "
-                "without cost to what else is to happen"
+            return attrs.evolve(
+                told, reason=str(enough), is_open=True, tried=self.tried, nearest=self._nearest()
             )
-        return attrs.evolve(self._none(reason), mends=mends)
+        if mends:
+            return attrs.evolve(told, mends=mends, tried=self.tried)
+        return attrs.evolve(told, reason=NONE, tried=self.tried, nearest=self._nearest())
 
-    def _none(self, reason: str | None) -> Synthesis:
-        moves = len(self.graph.source) if hasattr(self, "graph") else self.before.transitions
-        return Synthesis(self.prop, self.before.states, moves, (), self.tried, reason)
+    def _hopeless(self) -> str | None:
+        """Why there is nothing to be tried."""
+        before = self.model.before
+        if not before.exhausted:
+            return f"not all states were seen: {before.reason}"
+        if self.prop.name not in before.violations:
+            return "it is not violated here, so no guard is missing"
+        if before.violations[self.prop.name].loop:
+            return "a run violates it that goes on for ever; no guard ends that"
+        return None
 
-    def _searched(
-        self, relation: Relation, classes: Sequence[Class], keep: bool = False
-    ) -> Exploration:
-        return search(
-            relation,
-            classes,
-            limits=Limits(self.options.seconds, self.options.memory, MOST_STATES),
-            workers=self.options.workers,
-            progress=self.progress,
-            keep=keep,
-        )
+    def _nearest(self) -> NearMiss | None:
+        """The guard that fails by the least: by the fewest costs."""
+        if not self.failed:
+            return None
+        trial, costs = min(self.failed, key=lambda each: (len(each[1]), *self._rank(each[0])))
+        return NearMiss(trial.guards, costs)
 
     # Which guards to try.
 
@@ -192,13 +240,21 @@ class _Synthesis:
         path = self.graph.path(self.graph.all, self.judge.bad(self.graph.all))
         assert path is not None, "it is violated"
         self.firsts = [self._trial((guard,)) for guard in self.candidates.along(path)]
-        return [trial for trial in self.firsts if self.judge.mends(trial)]
+        return [trial for trial in self.firsts if self._mends(trial)]
+
+    def _mends(self, trial: _Trial) -> bool:
+        if not self.judge.averts(trial):
+            return False
+        costs = tuple(self.judge.costs(trial))
+        if costs:
+            self.failed.append((trial, costs))
+        return not costs
 
     def _pairs(self) -> list[_Trial]:
         """The trials of two guards that mend: the second against what the first leaves."""
         found, seen = [], set[bytes]()
         for first in sorted(self._distinct(self.firsts), key=self._rank):
-            if not self.judge.keeps_goals(first):
+            if any(self.judge.lost(first)):
                 continue
             path = self.graph.path(first.kept, self.judge.bad(first.kept))
             for guard in self.candidates.along(path or ()):
@@ -206,14 +262,14 @@ class _Synthesis:
                 if kept not in seen:
                     seen.add(kept)
                     trial = self._trial((*first.guards, guard))
-                    found += [trial] if self.judge.mends(trial) else []
+                    found += [trial] if self._mends(trial) else []
         return found
 
     def _trial(self, guards: tuple[Guard, ...]) -> _Trial:
         self.tried += 1
         if self.tried > MOST_TRIALS:
             raise _Enough(f"stopped after {MOST_TRIALS:,} guards and pairs of guards")
-        limit = self.options.seconds
+        limit = self.model.options.seconds
         if limit is not None and time.monotonic() - self.started > limit:
             raise _Enough(f"out of time: {limit:g} s")
         kept = self.graph.all
@@ -248,9 +304,12 @@ class _Synthesis:
         proved = 0
         for best, *others in alike.values():
             mend = self._mend(best, others)
-            if self._holds(best, mend):
-                proved += 1
-                yield mend
+            costs = tuple(self._refuted(best, mend))
+            if costs:
+                self.failed.append((best, costs))
+                continue
+            yield mend
+            proved += 1
             if proved == MOST_PROVED:
                 return
 
@@ -265,24 +324,29 @@ class _Synthesis:
         )
 
     def _lost(self, kept: Column) -> Iterator[str]:
-        actions = self.relation.actions
+        actions = self.model.relation.actions
         names = [action.firing.transition.name for action in actions]
         left = {names[number] for number in np.unique(self.graph.action[kept])}
         once = {names[number] for number in np.unique(self.graph.action)}
         yield from dict.fromkeys(name for name in names if name in once - left)
 
-    def _holds(self, trial: _Trial, mend: Mend) -> bool:
-        """Whether an exhaustive search of the guarded model says so, too."""
-        relation = self.candidates.guarded(trial.guards)
+    def _refuted(self, trial: _Trial, mend: Mend) -> Iterator[str]:
+        """What an exhaustive search of the guarded model has against it."""
+        model, relation = self.model, self.candidates.guarded(trial.guards)
         classes = interchangeable(relation)
-        seen = self._searched(relation, classes)
-        if not seen.exhausted or seen.endless or seen.raises:
-            return False
-        if classes == self.classes and seen.states != mend.states:
-            raise EngineError(f"{mend.guards[0].words}: the search and the graph do not agree")
-        return seen.violations.keys() <= self.before.violations.keys() - {self.prop.name} and (
-            seen.reached >= self.before.reached
+        seen = model.searched(relation, classes)
+        if not seen.exhausted or seen.endless:
+            raise _Enough(
+                f"{_told(trial.guards)} could not be proved: {seen.reason or seen.endless}"
+            )
+        if self.prop.name in seen.violations or (
+            classes == model.classes and seen.states != mend.states
+        ):
+            raise EngineError(f"{_told(trial.guards)}: the search and the graph do not agree")
+        yield from (
+            f"{name} is violated" for name in seen.violations.keys() - model.before.violations
         )
+        yield from (f"{prop.name} is never reached" for prop in model.before.reached - seen.reached)
 
 
 def _simplicity(guard: Guard) -> tuple[int, int, str]:
@@ -302,46 +366,51 @@ class _Judge:
 
     def __init__(self, graph: StateGraph, prop: Property) -> None:
         self.graph, self.prop = graph, prop
-        columns, predicates = graph.columns, graph.relation.predicates
-        true = np.ones(graph.states, dtype=bool)
-        self.false = ~np.logical_and.reduce(
-            [true, *(columns.holds(p.tree) for p in predicates if p.property is prop)]
-        )
-        self.goals = [goal for goal in self._goals(predicates) if goal.any()]
-        self.moves_before = graph.moving(graph.all)
+        predicates = graph.relation.predicates
+        self.false = np.zeros(graph.states, dtype=bool)
+        for predicate in predicates:
+            if predicate.property is prop:
+                self.false |= ~graph.columns.holds(predicate.tree)
+        self.goals = {name: goal for name, goal in self._goals(predicates).items() if goal.any()}
+        self.moving = graph.moving(graph.all)
 
-    def _goals(self, predicates: Sequence[Predicate]) -> Iterator[Column]:
+    def _goals(self, predicates: Sequence[Predicate]) -> dict[str, Column]:
         """Where each ``sometimes`` property, premises among them, is satisfied."""
-        found: dict[int, Column] = {}
+        found: dict[str, Column] = {}
         for predicate in predicates:
             if predicate.property.scope is Scope.SOMETIMES:
-                here = self.graph.columns.holds(predicate.tree)
-                key = id(predicate.property)
-                found[key] = found[key] | here if key in found else here
-        yield from found.values()
+                here, name = self.graph.columns.holds(predicate.tree), predicate.property.name
+                found[name] = found[name] | here if name in found else here
+        return found
 
     def bad(self, kept: Column) -> Column:
         """The states that violate the property where only these moves are left."""
-        if self.prop.scope is Scope.ALWAYS:
-            return self.false
-        return self.false & ~self.graph.moving(kept)
+        rests = self.prop.scope is not Scope.ALWAYS
+        found: Column = self.false & ~self.graph.moving(kept) if rests else self.false
+        return found
 
-    def keeps_goals(self, trial: _Trial) -> bool:
-        """Whether every goal is still reached, and each guarded transition still fires."""
+    def averts(self, trial: _Trial) -> bool:
+        """Whether no state that violates the property is reached."""
+        return not bool((self.bad(trial.kept) & trial.reached).any())
+
+    def costs(self, trial: _Trial) -> Iterator[str]:
+        """What a mend must not do: what comes to rest, and what is lost."""
+        stuck = self.moving & ~self.graph.moving(trial.kept) & trial.reached
+        if stuck.any():
+            yield f"{counted(int(stuck.sum()), 'state')} from which something went on come to rest"
+        yield from self.lost(trial)
+
+    def lost(self, trial: _Trial) -> Iterator[str]:
+        """The goals that are no longer reached, and guarded transitions that never fire."""
         here = trial.reached[self.graph.source] & trial.kept
-        names = {guard.transition.name for guard in trial.guards}
         actions = self.graph.relation.actions
         fires = {actions[n].firing.transition.name for n in np.unique(self.graph.action[here])}
-        return names <= fires and all((goal & trial.reached).any() for goal in self.goals)
-
-    def mends(self, trial: _Trial) -> bool:
-        """Whether the property holds, the goals stay, and nothing rests that did not."""
-        stuck = self.moves_before & ~self.graph.moving(trial.kept)
-        return (
-            not (self.bad(trial.kept) & trial.reached).any()
-            and not (stuck & trial.reached).any()
-            and self.keeps_goals(trial)
-        )
+        for name in dict.fromkeys(guard.transition.name for guard in trial.guards):
+            if name not in fires:
+                yield f"{kebab(name)} never happens"
+        for name, goal in self.goals.items():
+            if not (goal & trial.reached).any():
+                yield f"{name} is never reached"
 
 
 class _Candidates:
@@ -350,7 +419,11 @@ class _Candidates:
     def __init__(self, graph: StateGraph, prop: Property) -> None:
         self.graph, self.relation = graph, graph.relation
         self.templates = Templates(self.relation)
-        trees = [action.tree for action in self.relation.actions]
+        trees = [
+            action.tree
+            for action in self.relation.actions
+            if action.firing.transition.kind in PROGRESS  # what only faults ask nobody can know
+        ]
         trees += [p.tree for p in self.relation.predicates if p.property is prop]
         self.tests = sorted(truths(self.relation, _conditions(trees)))
         self._instances: dict[tuple[str, Template], dict[int, Node] | None] = {}
