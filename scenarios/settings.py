@@ -105,6 +105,16 @@ def with_faults(setting: Setting, path: Path, names: Collection[str] | None, mos
     return bundled_setting(bundled, path)
 
 
+def seats(setting: Setting, path: Path) -> dict[str, str]:
+    """The tray that each instance of the bundled world is on, by their names; empty for a world of
+    one's own.
+    """
+    if setting.bundled is None:
+        return {}
+    placement = _placement(setting.bundled, path)
+    return {instance.name: placement.trays[instance.tray] for instance in placement.instances}
+
+
 def _allowed(scope: Mapping[str, Any]) -> list[str]:
     """The faults that make sense in a scope."""
     from rackproof.model.scope import Scope, fault_names  # noqa: PLC0415

@@ -17,7 +17,7 @@ from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
 from rackproof.model.kernel import Kind
 from rackproof.scenarios.schema import Scenario, Setting
-from rackproof.scenarios.settings import with_faults
+from rackproof.scenarios.settings import seats, with_faults
 from rackproof.scenarios.steps import kebab
 
 
@@ -51,7 +51,8 @@ class Cuts:
             progress,
         )
         scope = scope_in_words(setting, with_faults=False)
-        return CutReport(target.label, found, scope, bool(self.faults))
+        placed = seats(setting, scenario.path.parent)
+        return CutReport(target.label, found, scope, placed, bool(self.faults))
 
     def _with_faults(self, setting: Setting, scenario: Scenario) -> tuple[Setting, Collection[str]]:
         """The world with the faults that were asked for, and their transitions."""

@@ -98,7 +98,7 @@ class Watch:
     def system(self) -> System:
         """The system over ``Watched`` states, with the same names of transitions and properties."""
         plain = self.plain
-        ledger = {t.name: _empty(plain, _sorts(t)) for t in self._counted}
+        ledger = {_entry(t.name): _empty(plain, _sorts(t)) for t in self._counted}
         record = attrs.make_class("Ledger", list(ledger), frozen=True, order=False)
         known: dict[int, Property] = {}
         return attrs.evolve(
@@ -130,10 +130,15 @@ class Watch:
         for transition in self._counted:
             for arguments in self.system.choices(transition.parameters):
                 lanes = (part for index in arguments for part in ("lanes", index))
-                slot = by_path["ledger", transition.name, *lanes, "times"]
+                slot = by_path["ledger", _entry(transition.name), *lanes, "times"]
                 if slot in varying:
                     found[Event(transition.name, arguments)] = slot
         return found
+
+
+def _entry(name: str) -> str:
+    """The field of the ledger for a fault, whatever its name."""
+    return f"of_{name}"
 
 
 def _sorts(transition: Transition[..., Any]) -> tuple[Identifiers, ...]:
@@ -170,7 +175,7 @@ def _passed(transition: Transition[..., Any]) -> Transition[..., Any]:
 
 def _counted(transition: Transition[..., Any]) -> Transition[..., Any]:
     """A transition that is entered in the ledger, as long as there is room."""
-    function, name = transition.function, transition.name
+    function, name = transition.function, _entry(transition.name)
 
     @wraps(function)
     def counted(state: Watched, *arguments: int) -> Watched | None:
@@ -201,14 +206,14 @@ def _property(prop: Property, known: dict[int, Property]) -> Property:
 
 def _happens(transition: Transition[..., Any]) -> Property:
     """That a fault happens; as it reads the ledger, the ledger stays part of the state."""
-    name = transition.name
+    name = _entry(transition.name)
 
     def happens(state: Watched, *arguments: int) -> bool:
         entry = reduce(lambda inner, i: inner.lanes[i], arguments, getattr(state.ledger, name))
         return bool(entry.times > 0)
 
-    kebab = f"{name} {SIZE}"
-    return Property(kebab, Scope.SOMETIMES, happens, transition.parameters, "", (), None)
+    called = f"{SIZE}: {transition.name}"
+    return Property(called, Scope.SOMETIMES, happens, transition.parameters, "", (), None)
 
 
 def images(events: Events, watch: Watch, classes: Sequence[Class]) -> list[Events]:

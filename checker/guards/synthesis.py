@@ -339,14 +339,16 @@ class _Synthesis:
             raise _Enough(
                 f"{_told(trial.guards)} could not be proved: {seen.reason or seen.endless}"
             )
-        if self.prop.name in seen.violations or (
-            classes == model.classes and seen.states != mend.states
-        ):
+        here = seen.violations.get(self.prop.name)
+        is_other = classes == model.classes and seen.states != mend.states
+        if is_other or (here is not None and not here.loop):
             raise EngineError(f"{_told(trial.guards)}: the search and the graph do not agree")
-        yield from (
-            f"{name} is violated" for name in seen.violations.keys() - model.before.violations
-        )
-        yield from (f"{prop.name} is never reached" for prop in model.before.reached - seen.reached)
+        if here is not None:
+            yield f"a run that goes on for ever violates {self.prop.name}"
+        broken = seen.violations.keys() - model.before.violations
+        yield from (f"{name} is violated" for name in sorted(broken))
+        lost = {prop.name for prop in model.before.reached - seen.reached}
+        yield from (f"{name} is never reached" for name in sorted(lost))
 
 
 def _simplicity(guard: Guard) -> tuple[int, int, str]:

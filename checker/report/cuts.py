@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 from rich.table import Table
 from rich.text import Text
 
@@ -24,13 +24,14 @@ COLUMNS: Final = ("property", "faults that break it", "steps", "sets ruled out")
 class CutReport:
     """The cut sets of one target.
 
-    scope: what was explored, in words, where that can be told. named: whether the faults were named
-    by who asks.
+    scope: what was explored, in words, where that can be told. seats: the tray of each instance, by
+    their names. named: whether the faults were named by who asks.
     """
 
     target: str
     found: CutSets
     scope: str | None = None
+    seats: Mapping[str, str] = field(factory=dict)
     named: bool = False
 
     @property
@@ -85,6 +86,8 @@ class CutReport:
     def lines(self, every: bool = False) -> Iterator[str]:
         """What is said below the table; every: also of what this world has nothing of."""
         found, most = self.found, self.found.most
+        if seats := self._told_seats():
+            yield f"on the rack: {seats}"
         if names := _names(self.unbroken):
             yield f"no set of up to {counted(most, 'fault')} breaks: {names}"
         if names := _names(row for row in self.untested if every or row.vacuous != ABSENT):
@@ -100,6 +103,12 @@ class CutReport:
             f"shown by exhaustion of all runs with up to {events}: {self._sets()}"
             f"{searches}, of up to {counted(found.states, 'state')}"
         )
+
+    def _told_seats(self) -> str:
+        """Who is on the trays that the table names."""
+        faults = " ".join(cells[1] for cells in self.cells())
+        told = (f"{who} on {tray}" for who, tray in self.seats.items() if f"({tray})" in faults)
+        return ", ".join(told)
 
     def _sets(self) -> str:
         sizes = range(self.found.most + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import attrs
 import pytest
+from naive import unfair
 from random_worlds import Maker, World, random_loops, random_world
 from random_worlds import Workers as RandomWorkers
 from worlds import Rack, Trays, Workers, load, pool, tray_loss, trays
@@ -268,6 +268,7 @@ def picky(seed: int) -> System:
 
 LIVELY = (35, 38, 40, 44, 55, 60, 71, 72, 78, 80, 87, 88, 89, 148)
 """Seeds of worlds of which some properties need faults, two even."""
+LOOPING = (60, 70, 130)
 
 
 @pytest.mark.parametrize("seed", LIVELY)
@@ -280,17 +281,41 @@ def test_brute_force_agrees(seed: int) -> None:
     assert any(len(events) == 2 for row in found.values() for events in row)
 
 
-@pytest.mark.parametrize("seed", range(12))
+def only(system: System, event: Event | None) -> System:
+    """A system in which nothing but one event, once, or no fault at all may happen."""
+    watched = Watch(system, [event.fault] if event else [], 1).system
+
+    def allowed(item: Any) -> Any:
+        def fire(state: Any, worker: int) -> Any:
+            return item.function(state, worker) if event == Event(item.name, (worker,)) else None
+
+        fire.__name__ = item.name
+        return attrs.evolve(item, function=fire) if item.kind is Kind.FAULT else item
+
+    return attrs.evolve(watched, transitions=[allowed(item) for item in watched.transitions])
+
+
+@pytest.mark.parametrize("seed", LOOPING)
 def test_loops_are_looked_at_with_each_set_of_faults(seed: int) -> None:
-    """A set breaks ``eventually`` where the system with just these faults, so often, does."""
+    """A set breaks ``eventually`` where the system with just this fault, once, does."""
     system = random_loops(seed)
     faults = tuple(t.name for t in system.transitions if t.kind is Kind.FAULT)
-    found = cut_sets(system, faults, 1)
-    for row in found.rows:
-        assert row.settled == 1
-        for one, other in itertools.permutations(row.cuts, 2):
-            assert not Counter(one.events) <= Counter(other.events)
-        assert all(cut.trace.violates(row.prop) for cut in row.cuts)
+    watch = Watch(system, faults, 1)
+    found = sets(cut_sets(system, faults, 1), watch)
+    events = [
+        Event(name, (worker,)) for name in faults for worker in range(len(system.initial.lanes))
+    ]
+    for prop in system.properties:
+        broken = {
+            (event,) if event else ()
+            for event in (None, *events)
+            if unfair(restricted := only(system, event), _named(restricted, prop.name)) is not None
+        }
+        assert found[prop.name] == minimal(iter(broken))
+
+
+def _named(system: System, name: str) -> Property:
+    return next(prop for prop in system.properties if prop.name == name)
 
 
 def test_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
@@ -321,6 +346,16 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "progress        hang (a worker)" in out
     assert "shown by exhaustion of all runs with up to 1 of 4 fault events: 5 sets" in out
     assert "| progress | hang (a worker) | 4 |" in markdown.read_text()
+
+
+def test_a_scenario_is_asked_with_every_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own budgets do not count; trays that are named are told with who is on them."""
+    bug = "scenarios/bugs/vllm-35943-no-limit-on-a-load.yaml"
+    assert run(["cuts", bug, "--property", "dead-endpoint-removed", "--at-most", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "crash (prefill-0)" in out
+    assert "tray-loss (tray-0)" in out
+    assert "on the rack: prefill-0 on tray-0" in out
 
 
 @pytest.mark.parametrize(

@@ -293,17 +293,20 @@ def test_a_model_that_raises() -> None:
 KNOWN = {
     "dynamo-11646-router-mirror-lags": {
         "no-dispatch-to-removed": "dispatch: only if endpoints[worker].listed",
-    },
-    "dynamo-13559-scale-down-aborts": {
         "terminal-latch": "notice: only if not streams[request].finished",
-        "no-needless-failure": "grace-ends: only if not retries[request-0].booked[worker]",
+    },
+    "lmcache-993-pinned-object-evicted": {
+        "store-read-consistent": "evict-object: only if spaces[space].pins <= 0",
     },
     "mooncake-2486-two-lock-orders": {
         "store-progress": "lock-segments: only if master.objects_locked == none; "
         "lock-objects: only if master.segments_locked == none",
     },
-    "dynamo-14368-no-cancel-before-output": {
-        "no-work-after-cancel": "emit: only if not requests[request].gone",
+    "mooncake-2818-published-before-commit": {
+        "no-get-failure-without-fault": "find: only if spaces[space].whole",
+    },
+    "vllm-32255-abort-frees-blocks-under-write": {
+        "no-overwrite-in-flight": "abort: only if loads[request].attempts[attempt].flying == 0",
     },
 }
 """Bugs whose fix is a guard, with the guard that is to be among those found."""
