@@ -305,8 +305,8 @@ KNOWN = {
     "mooncake-2818-published-before-commit": {
         "no-get-failure-without-fault": "find: only if spaces[space].whole",
     },
-    "vllm-32255-abort-frees-blocks-under-write": {
-        "no-overwrite-in-flight": "abort: only if loads[request].attempts[attempt].flying == 0",
+    "dynamo-7489-cancel-kills-transfer": {
+        "no-kv-leak": "abort: only if loads[request].attempts[attempt].flying == 0",
     },
 }
 """Bugs whose fix is a guard, with the guard that is to be among those found."""
