@@ -15,7 +15,7 @@ from rackproof.model.kernel.schema import Lane
 from rackproof.scenarios.steps import kebab
 
 NONE: Final = "no fault at all"
-_NUMBERED: Final = re.compile(r"(.*[^\d])-\d+")
+_NUMBER: Final = re.compile(r"-\d+")
 
 
 def in_words(trace: Trace, classes: Sequence[Class]) -> str:
@@ -66,9 +66,9 @@ class _Telling:
 
     def _noun(self, lane: Lane) -> str:
         """What an identifier is: its sort, with the role that its name tells."""
-        sort, numbered = lane[0].name, _NUMBERED.fullmatch(self.system.label(*lane))
-        role = numbered[1] if numbered else sort
-        return sort if role == sort else f"{role} {sort}"
+        sort = lane[0].name
+        role = _NUMBER.sub("", self.system.label(*lane))
+        return role if sort in role else f"{role} {sort}"
 
     def _company(self, lane: Lane, home: tuple[int, int]) -> str | None:
         """With whom something is exchanged that has no role of its own: the worker of a tray."""

@@ -378,3 +378,27 @@ def test_bad_input(
     assert run(["cuts", *arguments]) == 2
     captured = capsys.readouterr()
     assert complaint in captured.out + captured.err
+
+
+def test_a_mistake_is_told_where_it_was_made(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from rackproof.model import kernel\n"
+        "@kernel.frozen\n"
+        "class W:\n"
+        "    x: int = kernel.bounded(0, 1)\n"
+        "@kernel.transition(kernel.fault)\n"
+        "def rise(w):\n"
+        "    'It rises.'\n"
+        "    return kernel.evolve(w, x=w.x + 1)\n"
+        "@kernel.always()\n"
+        "def low(w):\n"
+        "    return w.x < 1\n"
+        "world = kernel.System('w', W(), (rise,), (low,))\n"
+    )
+    assert run(["cuts", f"{file}:world"]) == 2
+    captured = capsys.readouterr()
+    assert f"{file}" in captured.out + captured.err
+    assert "watch.py" not in captured.out + captured.err
