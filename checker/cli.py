@@ -72,6 +72,7 @@ class Kinds(click.ParamType[tuple[str, ...]]):
 
 
 OUTPUT: Final = click.Path(dir_okay=False, allow_dash=True)
+FILE: Final = click.Path(dir_okay=False)
 SIZE: Final = Quantity("SIZE", quantities.size)
 DURATION: Final = Quantity("DURATION", quantities.duration)
 
@@ -164,6 +165,100 @@ def verify(
     options = Options(engine, workers, memory, time_limit, coverage)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
+
+
+@cli.command(epilog="Example: rackproof cuts stack:dynamo --exam crash --at-most 2")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--property", "properties", multiple=True, metavar="NAME", help="Only this; more than once."
+)
+@click.option(
+    "--at-most",
+    type=click.IntRange(0, 4),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Sets of up to so many faults.",
+)
+@click.option("--faults", default="", metavar="A,B,...", help="Only these faults (default: all).")
+@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@exploration
+@click.option("--markdown", type=FILE, metavar="FILE", help="Also write Markdown.")
+@output
+def cuts(
+    targets: Sequence[str],
+    properties: Sequence[str],
+    at_most: int,
+    faults: str,
+    exam: str | None,
+    engine: str,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    markdown: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Find the smallest sets of faults that break each property: its minimal cut sets.
+
+    A set is of fault events, a fault with what it hits: crash (a decode worker), tray-loss (a
+    tray), leave. Whatever is interchangeable is told once. That no smaller or other set breaks a
+    property is known by exhaustion of every run with up to N faults; the budgets of a scenario do
+    not count. With -v each set is shown with its shortest run.
+
+    A TARGET is as for verify; a stack is examined in the scope of one exam.
+    """
+    from rackproof.checker.cuts.command import Cuts  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    names = tuple(name.strip() for name in faults.split(",") if name.strip())
+    options = Options(engine, workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    return Cuts(session, at_most, properties, names, exam).tell(targets, markdown)
+
+
+@cli.command(epilog="Example: rackproof guards scenarios/bugs/dynamo-11646-router-mirror-lags.yaml")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="NAME",
+    help="Only this; more than once (default: what the scenario expects to be violated, or all).",
+)
+@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@exploration
+@output
+def guards(
+    targets: Sequence[str],
+    properties: Sequence[str],
+    exam: str | None,
+    engine: str,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Find the test that a step misses: with it, a violated property would hold.
+
+    Tried are tests that the steps and timers of the world make somewhere, or the property, over
+    what a transition takes; added to one of them or, where that does not do, to two. A guard must
+    leave reachable all that is to be, bring nothing to rest that went on, and break nothing that
+    held. The guards that leave most of the behaviour come first, each proved by a search.
+
+    A TARGET is as for verify; a stack is examined in the scope of one exam.
+    """
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.guards.command import Guards  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = Options(engine, workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    return Guards(session, properties, exam).tell(targets)
 
 
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")

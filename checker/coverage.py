@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import linecache
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
+from rackproof.checker.columns import Column, Columns
 from rackproof.checker.lowering import lower
-from rackproof.checker.lowering.arena import Arena, Node, Op
+from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.lowering.relation import Relation, Test, Tree
-from rackproof.checker.native.layout import Binary, Stored
-from rackproof.checker.search import Exploration, Limits, explore
+from rackproof.checker.search import Limits, explore
 from rackproof.model.kernel import System
 
 MOST_STATES: Final = 200_000
 
-Column = NDArray[Any]
 Places = Mapping[Node, frozenset[Place]]
 
 
@@ -60,7 +58,7 @@ def coverage(system: System) -> Coverage:
     seen = explore(relation, limits=Limits(max_states=MOST_STATES), keep=True)
     if not seen.exhausted:
         return Coverage(reason=f"guards are not told: more than {MOST_STATES:,} states")
-    outcomes = _Outcomes(relation, _columns(relation, seen), seen.states).outcomes
+    outcomes = _Outcomes(relation, Columns(relation, seen)).outcomes
     return Coverage(tuple(_one_sided(outcomes)))
 
 
@@ -69,41 +67,20 @@ def _one_sided(outcomes: Mapping[Place, set[bool]]) -> list[Guard]:
     return [Guard(file, line) for file, line in sorted(lines)]
 
 
-def _columns(relation: Relation, seen: Exploration) -> dict[int, Column]:
-    """The ordinals of each variable in every state."""
-    assert seen.stored is not None
-    words = np.array(seen.stored, dtype=np.uint64).reshape(seen.states, seen.words)
-    stored = seen.native.layout.stored
-    return {v.slot: _column(words, stored[v.slot]) for v in relation.variables}
-
-
-def _column(words: Column, stored: Stored) -> Column:
-    if isinstance(stored, Binary):
-        place = stored.place
-        bits = (words[:, place.word] & np.uint64(place.mask)) >> np.uint64(place.shift)
-        return bits.astype(np.int64) + stored.low
-    column = np.full(len(words), -1, dtype=np.int64)
-    for member, place in stored.bits.items():
-        column[(words[:, place.word] & np.uint64(place.mask)) != 0] = member
-    return column
-
-
 class _Outcomes:
     """For each line, how its tests came out."""
 
-    def __init__(self, relation: Relation, columns: dict[int, Column], states: int) -> None:
-        self.arena: Arena = relation.arena
-        self.columns, self.states = columns, states
-        self.values: dict[Node, Column] = {}
+    def __init__(self, relation: Relation, columns: Columns) -> None:
+        self.columns = columns
         self.outcomes: dict[Place, set[bool]] = defaultdict(set)
-        everywhere = np.ones(states, dtype=bool)
+        everywhere = np.ones(columns.states, dtype=bool)
         for action, places in zip(relation.actions, relation.places, strict=True):
             self._follow(action.tree, everywhere, places)
 
     def _follow(self, tree: Tree, here: Column, places: Places) -> None:
         if not isinstance(tree, Test):
             return
-        true = self._value(tree.condition).astype(bool)
+        true = self.columns.truth(tree.condition)
         for outcome, way in ((True, here & true), (False, here & ~true)):
             if way.any():
                 self._note(places.get(tree.condition, ()), outcome)
@@ -112,30 +89,3 @@ class _Outcomes:
     def _note(self, places: Iterable[Place], outcome: bool) -> None:
         for place in places:
             self.outcomes[place].add(outcome)
-
-    def _value(self, node: Node) -> Column:
-        known = self.values.get(node)
-        if known is None:
-            known = self.values[node] = self._computed(node)
-        return known
-
-    def _computed(self, node: Node) -> Column:
-        op, operands = self.arena.part(node)
-        if op is Op.CONST:
-            return np.full(self.states, operands[0], dtype=np.int64)
-        if op is Op.VAR:
-            return self.columns[operands[0]]
-        return _MEANING[op](*(self._value(operand) for operand in operands))
-
-
-_MEANING: Final[dict[Op, Callable[..., Column]]] = {
-    Op.ADD: np.add,
-    Op.SUB: np.subtract,
-    Op.MUL: np.multiply,
-    Op.EQ: np.equal,
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.NOT: np.logical_not,
-    Op.AND: np.logical_and,
-    Op.OR: np.logical_or,
-}

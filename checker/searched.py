@@ -33,8 +33,8 @@ def searched(
         progress=progress,
     )
     if seen.raises:
-        raise ModelError(_raised(system, seen.raises[0]))
-    traces = {name: _trace(system, seen, name, found) for name, found in seen.violations.items()}
+        raise ModelError(raised_in_words(system, seen.raises[0]))
+    traces = {name: trace_of(system, seen, name, found) for name, found in seen.violations.items()}
     fired = frozenset(relation.actions[number].firing.transition.name for number in seen.fired)
     possible = {action.firing.transition.name for action in relation.actions}
     return Findings(
@@ -56,7 +56,7 @@ def searched(
     )
 
 
-def _trace(system: System, seen: Exploration, name: str, found: Found) -> Trace:
+def trace_of(system: System, seen: Exploration, name: str, found: Found) -> Trace:
     """The run that leads to a state, walked with the plain functions under the real names.
 
     The plain property is asked too; ``EngineError`` where it does not fail.
@@ -81,7 +81,7 @@ def _fewest(system: System, seen: Exploration, traces: Mapping[str, Trace]) -> I
             yield name
 
 
-def _raised(system: System, raised: Raised) -> str:
+def raised_in_words(system: System, raised: Raised) -> str:
     """Where a model raises, and in what."""
     owner = raised.owner
     if isinstance(owner, Action):

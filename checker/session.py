@@ -39,7 +39,7 @@ class Session:
 
     def verify(self, texts: Sequence[str]) -> int:
         """Verify every target, and report; an interrupt ends it with what is known by then."""
-        self._check_outputs()
+        self.check_outputs()
         targets = expand(texts)
         interrupted = False
         try:
@@ -49,9 +49,9 @@ class Session:
         except KeyboardInterrupt:
             interrupted = True
         saved = self._save()
-        self._terminal().verified(self.reports, len(targets.found), saved, targets.left_out)
-        self._write(self.json_file, lambda: _json([as_data(report) for report in self.reports]))
-        self._write(self.junit_file, self._junit)
+        self.terminal().verified(self.reports, len(targets.found), saved, targets.left_out)
+        self.write(self.json_file, lambda: as_json([as_data(report) for report in self.reports]))
+        self.write(self.junit_file, self._junit)
         if interrupted:
             done = f"{len(self.reports)} of {len(targets.found)} targets were done"
             click.echo(f"interrupted: {done}", err=True)
@@ -60,23 +60,23 @@ class Session:
 
     def replay(self, file: str) -> int:
         """Replay one scenario, and report."""
-        self._check_outputs()
+        self.check_outputs()
         try:
             scenario, run = _replayed(Path(file))
         except Exception as error:
             wrong = failure(error, None)
-            self._terminal().failed(wrong)
+            self.terminal().failed(wrong)
             return wrong.status
-        self._terminal().replayed(scenario, run)
-        self._write(self.json_file, lambda: _json([replay_as_data(scenario, run)]))
+        self.terminal().replayed(scenario, run)
+        self.write(self.json_file, lambda: as_json([replay_as_data(scenario, run)]))
         return worst([*self.troubles, Status.VIOLATED if run.complaints else Status.OK])
 
-    def _terminal(self) -> Terminal:
+    def terminal(self) -> Terminal:
         """Where people read: stdout, unless a machine reads that."""
         machine = "-" in (self.json_file, self.junit_file)
         return Terminal(console(sys.stderr if machine else sys.stdout), self.verbosity)
 
-    def _check_outputs(self) -> None:
+    def check_outputs(self) -> None:
         """Refuse before a long run what could not be written after it."""
         if self.json_file == self.junit_file == "-":
             raise click.UsageError("--json and --junit cannot both go to stdout")
@@ -98,7 +98,8 @@ class Session:
         click.echo(f"{name}: cannot be written: {(error.strerror or '').lower()}", err=True)
         self.troubles.append(Status.BAD_INPUT)
 
-    def _write(self, name: str | None, text: Callable[[], str]) -> None:
+    def write(self, name: str | None, text: Callable[[], str]) -> None:
+        """Write a text to a file or stdout (-), where one was named."""
         if name == "-":
             sys.stdout.write(text())
         elif name is not None:
@@ -120,5 +121,6 @@ def _replayed(file: Path) -> tuple[Scenario, Replayed]:
     return scenario, replay(scenario)
 
 
-def _json(data: list[dict[str, Any]]) -> str:
+def as_json(data: list[dict[str, Any]]) -> str:
+    """A report for a machine."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

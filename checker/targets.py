@@ -114,10 +114,10 @@ def _world(text: str, file: Path, name: str) -> Scenario:
 
 def _stack(name: str) -> Scenario:
     """A stack under its name; the world is that of its first exam."""
-    from rackproof.scenarios.exams import exams  # noqa: PLC0415
+    from rackproof.scenarios.exams import first  # noqa: PLC0415
 
     check_stack(name)
-    setting = exams()[0].setting(name)
+    setting = first().setting(name)
     return Scenario(Path(f"stack:{name}"), f"{name} as it is configured", Case(setting))
 
 

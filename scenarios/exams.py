@@ -17,13 +17,14 @@ from attrs import evolve, frozen
 
 from rackproof.model.scope import Scope, concern
 from rackproof.scenarios.document import read
-from rackproof.scenarios.errors import Problems, hint
+from rackproof.scenarios.errors import Problems, hint, unknown
 from rackproof.scenarios.loader import TEXTS, load
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.settings import bundled_setting
 from rackproof.scenarios.stacks import load_stack
 from rackproof.scenarios.steps import kebab
+from rackproof.scenarios.worlds import InputError
 
 FOLDER: Final = Path(__file__).parent / "exams"
 KEYS: Final = ("rackproof", *TEXTS, "rack", "scope")
@@ -72,9 +73,24 @@ def _as_pairs(rack: Mapping[str, object]) -> Mapping[str, object]:
 @cache
 def exams() -> tuple[Exam, ...]:
     """Every exam, by name."""
-    return tuple(
-        read_exam(path) for path in sorted(FOLDER.glob("*.yaml"), key=lambda path: path.stem)
-    )
+    return tuple(read_exam(path) for path in _paths())
+
+
+def first() -> Exam:
+    """The first exam, without reading the others."""
+    return read_exam(_paths()[0])
+
+
+def named(name: str) -> Exam:
+    """The exam of this name; ``InputError`` where there is none."""
+    paths = {path.stem: path for path in _paths()}
+    if name not in paths:
+        raise InputError(unknown("exam", name, paths))
+    return read_exam(paths[name])
+
+
+def _paths() -> list[Path]:
+    return sorted(FOLDER.glob("*.yaml"), key=lambda path: path.stem)
 
 
 def read_exam(path: Path) -> Exam:

@@ -8,6 +8,7 @@ that file is run.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,11 +94,47 @@ def bundled_setting(bundled: Bundled, path: Path) -> Setting:
     return Setting(system, bundled.origin(), budgets=bundled.faults, faults=faults, bundled=bundled)
 
 
+def with_faults(setting: Setting, path: Path, names: Collection[str] | None, most: int) -> Setting:
+    """The bundled world of a setting with so many of each of these faults and none of the others;
+    with all that its scope allows where no names are given.
+    """
+    assert setting.bundled is not None, "faults of a world of one's own have no budgets"
+    scope = _sizes(setting.bundled)
+    wanted = _allowed(scope) if names is None else names
+    bundled = evolve(setting.bundled, faults=dict.fromkeys(wanted, most))
+    return bundled_setting(bundled, path)
+
+
+def seats(setting: Setting, path: Path) -> dict[str, str]:
+    """The tray that each instance of the bundled world is on, by their names; empty for a world of
+    one's own.
+    """
+    if setting.bundled is None:
+        return {}
+    placement = _placement(setting.bundled, path)
+    return {instance.name: placement.trays[instance.tray] for instance in placement.instances}
+
+
+def _allowed(scope: Mapping[str, Any]) -> list[str]:
+    """The faults that make sense in a scope."""
+    from rackproof.model.scope import Scope, fault_names  # noqa: PLC0415
+
+    found = []
+    for name in fault_names():
+        with suppress(ModelError):
+            Scope(**scope, faults={name: 1})
+            found.append(name)
+    return found
+
+
 def _scope(bundled: Bundled, _path: Path) -> Scope:
     from rackproof.model.scope import Scope  # noqa: PLC0415
 
-    sizes: Any = {name.replace("-", "_"): value for name, value in bundled.scope.items()}
-    return Scope(**sizes, faults=bundled.faults)
+    return Scope(**_sizes(bundled), faults=bundled.faults)
+
+
+def _sizes(bundled: Bundled) -> dict[str, Any]:
+    return {name.replace("-", "_"): value for name, value in bundled.scope.items()}
 
 
 def _placement(bundled: Bundled, path: Path) -> Placement:

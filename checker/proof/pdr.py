@@ -10,12 +10,12 @@ shown unable to lead into a cube by some of its literals is not asked again whil
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action
-from rackproof.checker.proof.circuit import FALSE, TRUE, Circuit, Literal
+from rackproof.checker.proof.circuit import Circuit, Literal
 from rackproof.checker.proof.cnf import Clauses
 from rackproof.checker.proof.fields import Cube, clause
 from rackproof.checker.proof.obligations import Obligation

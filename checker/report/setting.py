@@ -63,7 +63,7 @@ def assumed(setting: Setting) -> str | None:
     )
 
 
-def scope_in_words(setting: Setting) -> str | None:
+def scope_in_words(setting: Setting, with_faults: bool = True) -> str | None:
     """How much is explored, and where, in a line; None for a world of one's own."""
     if setting.bundled is None:
         return None
@@ -71,9 +71,10 @@ def scope_in_words(setting: Setting) -> str | None:
     faults = scope.pop("faults")
     instances = [f"{role} {rack[role]}" for role in ROLES if rack[role]]
     where = rack.get("path") or rack.get("preset")
+    told = ", ".join(f"{name} {n}" for name, n in faults.items() if n) or "none"
     parts = [
         ", ".join(_sizes(scope)),
-        f"faults: {', '.join(f'{name} {n}' for name, n in faults.items() if n) or 'none'}",
+        *([f"faults: {told}"] if with_faults else []),
         f"{', '.join(instances)} on {where}",
     ]
     return "; ".join(parts)

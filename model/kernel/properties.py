@@ -65,8 +65,8 @@ class Property:
 
     @property
     def where(self) -> str:
-        """File and line of the function."""
-        code = self.function.__code__
+        """File and line of the function; of the one that it wraps, if any."""
+        code = inspect.unwrap(self.function).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
