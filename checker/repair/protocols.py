@@ -1,0 +1,107 @@
+"""Every protocol that a setting might have, explored where no known run tells."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Collection, Mapping
+
+import attrs
+from attrs import define, field
+
+from rackproof.checker.engines import Options, Progress, explore
+from rackproof.checker.repair.runs import Conflict, conflict
+from rackproof.checker.repair.switches import Assignment, Switches, switches
+from rackproof.checker.trace import EngineError, Trace, for_ever, run
+from rackproof.checker.verdicts import Result, Verdict, results
+from rackproof.checker.verify import silent
+from rackproof.model.kernel import ModelError, Property
+from rackproof.scenarios.schema import Setting
+
+
+@define
+class Protocols:
+    """What is known of the properties of a setting under choices of its mechanisms.
+
+    runs: counterexamples by property, and conflicts: under which choices each of them is one.
+    explorations: how many protocols were explored, which is what takes time.
+    """
+
+    setting: Setting
+    options: Options = field(factory=Options)
+    progress: Progress | None = None
+    switches: Switches = field(init=False)
+    runs: dict[str, list[Trace]] = field(init=False, factory=dict)
+    conflicts: dict[str, list[Conflict]] = field(init=False, factory=dict)
+    explorations: int = field(init=False, default=0)
+    _known: dict[Assignment, Mapping[str, Result]] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        """Find the mechanisms of the setting."""
+        self.switches = switches(self.setting.system)
+
+    def results(
+        self, assignment: Assignment, until: Collection[str] | None = None
+    ) -> Mapping[str, Result]:
+        """The result of each property under a choice of mechanisms.
+
+        until: where all of these are violated, the others need not be told. ``ModelError`` where
+        the world cannot be run like that.
+        """
+        if assignment in self._known:
+            return self._known[assignment]
+        setting = attrs.evolve(self.setting, system=self.switches.at(assignment))
+        self.explorations += 1
+        options = attrs.evolve(self.options, coverage=False, compare=False)
+        with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
+            findings = explore(setting.system, until, options, self.progress)
+        judged = results(setting.system, findings, {}, silent(setting, findings))
+        found = {result.prop.name: result for result in judged}
+        for result in judged:
+            if result.trace is not None:
+                self._learn(result.prop, result.trace)
+        if findings.reason is None:
+            self._known[assignment] = found
+        return found
+
+    def violates(self, name: str, assignment: Assignment) -> bool:
+        """Whether a known run violates a property under a choice of mechanisms, too: as it is, or
+        with the same steps through other states, which is learnt from.
+        """
+        if any(one.holds(assignment) for one in self.conflicts.get(name, ())):
+            return True
+        for trace in self.runs.get(name, ()):
+            again = self._again(trace, assignment)
+            prop = self._property(name)
+            if again is not None and again.violates(prop):
+                self._learn(prop, again)
+                return True
+        return False
+
+    def trace(self, name: str, assignment: Assignment) -> Trace | None:
+        """A known run that violates a property under a choice of mechanisms."""
+        for trace, one in zip(self.runs.get(name, ()), self.conflicts.get(name, ()), strict=True):
+            if one.holds(assignment):
+                return self._again(trace, assignment)
+        return None
+
+    def held(self, assignment: Assignment, names: Collection[str]) -> list[str]:
+        """Those of the properties that are not violated under a choice of mechanisms."""
+        found = self.results(assignment)
+        return [name for name in names if found[name].verdict is not Verdict.VIOLATED]
+
+    def _property(self, name: str) -> Property:
+        return next(prop for prop in self.setting.system.properties if prop.name == name)
+
+    def _learn(self, prop: Property, trace: Trace) -> None:
+        self.runs.setdefault(prop.name, []).append(trace)
+        self.conflicts.setdefault(prop.name, []).append(conflict(self.switches, trace, prop))
+
+    def _again(self, trace: Trace, assignment: Assignment) -> Trace | None:
+        """The same firings under a choice of mechanisms; None where one is not possible."""
+        firings = [step.firing for step in trace.steps]
+        try:
+            lead = run(self.switches.at(assignment), firings[: trace.lead])
+            return lead if trace.loop is None else for_ever(lead, firings[trace.lead :])
+        except (EngineError, ModelError):
+            return None
