@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 from attrs import define, field
@@ -23,8 +23,7 @@ from rackproof.scenarios.schema import Setting
 class Protocols:
     """What is known of the properties of a setting under choices of its mechanisms.
 
-    runs: counterexamples by property, and conflicts: under which choices each of them is one.
-    explorations: how many protocols were explored, which is what takes time.
+    runs: counterexamples by property. explorations: how many protocols were explored, which is what takes time.
     """
 
     setting: Setting
@@ -32,8 +31,8 @@ class Protocols:
     progress: Progress | None = None
     switches: Switches = field(init=False)
     runs: dict[str, list[Trace]] = field(init=False, factory=dict)
-    conflicts: dict[str, list[Conflict]] = field(init=False, factory=dict)
     explorations: int = field(init=False, default=0)
+    _conflicts: dict[str, list[Conflict]] = field(init=False, factory=dict)
     _known: dict[Assignment, Mapping[str, Result]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -59,28 +58,34 @@ class Protocols:
         found = {result.prop.name: result for result in judged}
         for result in judged:
             if result.trace is not None:
-                self._learn(result.prop, result.trace)
+                self.runs.setdefault(result.prop.name, []).append(result.trace)
         if findings.reason is None:
             self._known[assignment] = found
         return found
+
+    def conflicts(self, name: str) -> Sequence[Conflict]:
+        """Under which choices each known counterexample to a property is one."""
+        known, runs = self._conflicts.setdefault(name, []), self.runs.get(name, [])
+        prop = self._property(name)
+        known += [conflict(self.switches, trace, prop) for trace in runs[len(known) :]]
+        return known
 
     def violates(self, name: str, assignment: Assignment) -> bool:
         """Whether a known run violates a property under a choice of mechanisms, too: as it is, or
         with the same steps through other states, which is learnt from.
         """
-        if any(one.holds(assignment) for one in self.conflicts.get(name, ())):
+        if any(one.holds(assignment) for one in self.conflicts(name)):
             return True
         for trace in self.runs.get(name, ()):
             again = self._again(trace, assignment)
-            prop = self._property(name)
-            if again is not None and again.violates(prop):
-                self._learn(prop, again)
+            if again is not None and again.violates(self._property(name)):
+                self.runs[name].append(again)
                 return True
         return False
 
     def trace(self, name: str, assignment: Assignment) -> Trace | None:
         """A known run that violates a property under a choice of mechanisms."""
-        for trace, one in zip(self.runs.get(name, ()), self.conflicts.get(name, ()), strict=True):
+        for trace, one in zip(self.runs.get(name, ()), self.conflicts(name), strict=True):
             if one.holds(assignment):
                 return self._again(trace, assignment)
         return None
@@ -92,10 +97,6 @@ class Protocols:
 
     def _property(self, name: str) -> Property:
         return next(prop for prop in self.setting.system.properties if prop.name == name)
-
-    def _learn(self, prop: Property, trace: Trace) -> None:
-        self.runs.setdefault(prop.name, []).append(trace)
-        self.conflicts.setdefault(prop.name, []).append(conflict(self.switches, trace, prop))
 
     def _again(self, trace: Trace, assignment: Assignment) -> Trace | None:
         """The same firings under a choice of mechanisms; None where one is not possible."""

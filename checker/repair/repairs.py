@@ -121,7 +121,7 @@ class _Mending:
         while self.protocols.explorations < limit:
             required = (*self.names, *self.kept)
             known = self.protocols.conflicts
-            candidates.conflicts = [one for name in required for one in known.get(name, ())]
+            candidates.conflicts = [one for name in required for one in known(name)]
             candidate = candidates.cheapest()
             if candidate is None:
                 return
