@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 
 import attrs
 from attrs import define, field
 
 from rackproof.checker.engines import Options, Progress, explore
-from rackproof.checker.repair.runs import Conflict, conflict
+from rackproof.checker.repair.runs import Conflict, asked_by, conflict
 from rackproof.checker.repair.switches import Assignment, Switches, switches
 from rackproof.checker.trace import EngineError, Trace, for_ever, run
-from rackproof.checker.verdicts import Result, Verdict, results
-from rackproof.checker.verify import silent
+from rackproof.checker.verdicts import Findings, Result, results
+from rackproof.checker.verify import Run, silent
 from rackproof.model.kernel import ModelError, Property
 from rackproof.scenarios.schema import Setting
 
 
-@define
+@define(slots=False)
 class Protocols:
     """What is known of the properties of a setting under choices of its mechanisms.
 
-    runs: counterexamples by property. explorations: how many protocols were explored, which is what takes time.
+    runs: counterexamples by property. explorations: how many protocols were explored, which is
+    what takes time.
     """
 
     setting: Setting
@@ -38,6 +40,23 @@ class Protocols:
     def __attrs_post_init__(self) -> None:
         """Find the mechanisms of the setting."""
         self.switches = switches(self.setting.system)
+
+    @cached_property
+    def asked(self) -> frozenset[int]:
+        """The switches that the setting as it is asks at all."""
+        return asked_by(self.switches, self.setting.system)
+
+    def learn(self, known: Run) -> None:
+        """Take over what is known of the setting as it is."""
+        self._take(self.switches.present, known.findings, known.results)
+
+    def _take(self, assignment: Assignment, findings: Findings, judged: Iterable[Result]) -> None:
+        found = {result.prop.name: result for result in judged}
+        for name, result in found.items():
+            if result.trace is not None:
+                self.runs.setdefault(name, []).append(result.trace)
+        if findings.reason is None:
+            self._known[assignment] = found
 
     def results(
         self, assignment: Assignment, until: Collection[str] | None = None
@@ -55,20 +74,20 @@ class Protocols:
         with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
             findings = explore(setting.system, until, options, self.progress)
         judged = results(setting.system, findings, {}, silent(setting, findings))
-        found = {result.prop.name: result for result in judged}
-        for result in judged:
-            if result.trace is not None:
-                self.runs.setdefault(result.prop.name, []).append(result.trace)
-        if findings.reason is None:
-            self._known[assignment] = found
-        return found
+        self._take(assignment, findings, judged)
+        return {result.prop.name: result for result in judged}
 
     def conflicts(self, name: str) -> Sequence[Conflict]:
         """Under which choices each known counterexample to a property is one."""
         known, runs = self._conflicts.setdefault(name, []), self.runs.get(name, [])
-        prop = self._property(name)
-        known += [conflict(self.switches, trace, prop) for trace in runs[len(known) :]]
+        known += [self._conflict(name, trace) for trace in runs[len(known) :]]
         return known
+
+    def _conflict(self, name: str, trace: Trace) -> Conflict:
+        found = conflict(self.switches, trace, self._property(name))
+        if not found.holds(self.switches.of(trace.system)):
+            raise EngineError(f"{name}: a counterexample is none of its own protocol")
+        return found
 
     def violates(self, name: str, assignment: Assignment) -> bool:
         """Whether a known run violates a property under a choice of mechanisms, too: as it is, or
@@ -89,11 +108,6 @@ class Protocols:
             if one.holds(assignment):
                 return self._again(trace, assignment)
         return None
-
-    def held(self, assignment: Assignment, names: Collection[str]) -> list[str]:
-        """Those of the properties that are not violated under a choice of mechanisms."""
-        found = self.results(assignment)
-        return [name for name in names if found[name].verdict is not Verdict.VIOLATED]
 
     def _property(self, name: str) -> Property:
         return next(prop for prop in self.setting.system.properties if prop.name == name)

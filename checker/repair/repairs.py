@@ -1,33 +1,30 @@
-"""What would mend a violation: the least changes of mechanisms under which a property holds.
-
-The method is that of implicit hitting sets. Each counterexample rules out every protocol in which
-it is one (``runs``); the cheapest protocol that none rules out (``candidates``) is explored; it is
-a repair, or it has a counterexample, which rules out more. So each repair was explored, and no part
-of it is a repair: each part has a known counterexample.
-"""
+"""What would mend a violation: the least changes of mechanisms under which a property holds."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+import attrs
 from attrs import frozen
 
 from rackproof.checker.repair.candidates import Candidates
+from rackproof.checker.repair.hitting import Solutions
 from rackproof.checker.repair.protocols import Protocols
 from rackproof.checker.repair.switches import Assignment, Choice
 from rackproof.checker.verdicts import Result, Verdict
-from rackproof.model.kernel import ModelError, Scope
+from rackproof.model.kernel import Scope
 
 MOST: Final = 12
 """Repairs of one violation that are looked for."""
-MOST_EXPLORED: Final = 100
-"""Protocols that are explored for one violation before it is given up."""
+
+Values = Sequence[Sequence[object]]
+"""For each switch, the values that it may take."""
 
 
 @frozen
 class Repair:
-    """A change of mechanisms that was explored, and under which the properties are not violated.
+    """A change of mechanisms that was explored, and under which some properties are not violated.
 
     averted: those of them that hold because what they are about can no longer happen. breaks: the
     properties that count and are violated, or no longer reachable, only with the change. uncovers:
@@ -42,115 +39,94 @@ class Repair:
 
 @frozen
 class Repairs:
-    """What mends the violations of some properties, all of them at once, least changes first.
+    """What mends the violations of some properties, all of them at once: every least change.
 
-    whole: whether these are all repairs of that cost; where there is none: whether there is none in
-    this world, whatever is chosen. reason: why not, otherwise. explored: how many protocols were
-    for it, beside those explored before.
+    whole: whether these are all of that cost; where there is none: whether there is none, whatever
+    is chosen. doubt: why not. explored: how many protocols it took, beside those known before.
     """
 
     names: tuple[str, ...]
     found: tuple[Repair, ...]
-    whole: bool
-    reason: str | None = None
+    doubt: str | None = None
     explored: int = 0
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was left open."""
+        return self.doubt is None
 
-def repairs(protocols: Protocols, names: Sequence[str], judged: Collection[str]) -> Repairs:
+
+def repairs(
+    protocols: Protocols,
+    names: Sequence[str],
+    judged: Collection[str],
+    reported: Assignment | None = None,
+) -> Repairs:
     """The least repairs of the violations of these properties.
 
-    judged: the properties that count. Changes to the reference's values are looked for first, then
-    any; those that break nothing else first, then any.
+    judged: the properties that count. reported: the protocol of a fix that is known. Changes to
+    the reference's values, and to those of the fix, are looked for first, then any; those that
+    break nothing else first, then any.
     """
     before = protocols.explorations
-    present = protocols.switches.present
-    held = protocols.held(present, [name for name in judged if name not in names])
-    found = Repairs(tuple(names), (), whole=True)
-    for kept in (held, []) if held else ([],):
-        for allowed in (_reference(protocols), _all(protocols)):
-            found = _Mending(protocols, tuple(names), tuple(kept), tuple(judged)).repairs(allowed)
-            if found.found or not found.whole:
-                break
-        if found.found:
-            break
-    told = tuple(sorted(found.found, key=lambda one: (bool(one.breaks), list(one.choice))))
-    return Repairs(found.names, told, found.whole, found.reason, protocols.explorations - before)
-
-
-def _reference(protocols: Protocols) -> list[tuple[object, ...]]:
-    return [
-        tuple(dict.fromkeys((one.present, one.reference))) for one in protocols.switches.all
+    results = protocols.results(protocols.switches.present)
+    kept = [
+        name
+        for name in judged
+        if name not in names and results[name].verdict is not Verdict.VIOLATED
     ]
+    mending = _Mending(protocols, tuple(names), tuple(judged), results)
+    found = Repairs(tuple(names), ())
+    for protected in (tuple(kept), ()) if kept else ((),):
+        for allowed in (_known(protocols, reported), _all(protocols)):
+            if not found.found:
+                found = mending.repairs(allowed, protected)
+    return attrs.evolve(found, explored=protocols.explorations - before)
 
 
-def _all(protocols: Protocols) -> list[tuple[object, ...]]:
+def _known(protocols: Protocols, reported: Assignment | None) -> Values:
+    """The values that somebody has chosen for good."""
+    switches = protocols.switches
+    pairs = zip(switches.all, reported or switches.present, strict=True)
+    return [tuple(dict.fromkeys((one.present, one.reference, fix))) for one, fix in pairs]
+
+
+def _all(protocols: Protocols) -> Values:
     return [one.mechanism.values for one in protocols.switches.all]
 
 
 @frozen
 class _Mending:
-    """A search for repairs of ``names`` that leave ``kept`` as they are."""
+    """Looking for repairs of ``names``; before: what was found of each property without."""
 
     protocols: Protocols
     names: tuple[str, ...]
-    kept: tuple[str, ...]
     judged: tuple[str, ...]
+    before: Mapping[str, Result]
 
-    def repairs(self, allowed: Sequence[Sequence[object]]) -> Repairs:
-        """All that cost as little as the first, with these values of mechanisms allowed."""
+    def repairs(self, allowed: Values, kept: tuple[str, ...]) -> Repairs:
+        """All that cost as little as the first and leave as it is what is to be kept."""
         present = self.protocols.switches.present
         candidates = Candidates(self.protocols.switches, present, allowed)
+        solutions = Solutions(self.protocols, candidates, self.names, kept)
         found: list[Repair] = []
-        reasons: list[str] = []
         least = None
-        for candidate in self._offered(candidates):
+        for candidate, results in solutions:
+            repair = self._repair(candidate, results)
             if least is not None and candidates.cost(candidate) > least:
-                return Repairs(self.names, tuple(found), not reasons, _first(reasons))
-            repair = self._explored(candidate, reasons)
-            if repair is not None:
-                found.append(repair)
-                least = candidates.cost(candidate)
-            if len(found) == MOST:
-                reasons.append(f"the first {MOST} are told")
                 break
-        return Repairs(self.names, tuple(found), not reasons, _first(reasons))
-
-    def _offered(self, candidates: Candidates) -> Iterator[Assignment]:
-        """The cheapest choice again and again, with what was learnt from those before."""
-        limit = self.protocols.explorations + MOST_EXPLORED
-        while self.protocols.explorations < limit:
-            required = (*self.names, *self.kept)
-            known = self.protocols.conflicts
-            candidates.conflicts = [one for name in required for one in known(name)]
-            candidate = candidates.cheapest()
-            if candidate is None:
-                return
-            if any([self.protocols.violates(name, candidate) for name in required]):
+            if kept and repair.breaks:
                 continue
-            yield candidate
-            if not any(self.protocols.violates(name, candidate) for name in required):
-                candidates.excluded.append(candidates.changes(candidate))
-
-    def _explored(self, candidate: Assignment, reasons: list[str]) -> Repair | None:
-        """The repair that a choice is, if it is one."""
-        try:
-            results = self.protocols.results(candidate, self.names)
-        except ModelError as error:
-            reasons.append(str(error))
-            return None
-        asked = [results[name] for name in (*self.names, *self.kept)]
-        if any(result.verdict is Verdict.VIOLATED for result in asked):
-            return None
-        undecided = [r for r in asked[: len(self.names)] if not r.is_averted]
-        if undecided:
-            reasons.append(f"{undecided[0].prop.name}: {undecided[0].reason}")
-            return None
-        repair = self._repair(candidate, results)
-        return None if self.kept and repair.breaks else repair
+            if len(found) == MOST:
+                solutions.doubts.append(f"there are more than {MOST}")
+                break
+            found.append(repair)
+            least = candidates.cost(candidate)
+        found.sort(key=lambda one: list(one.choice))
+        return Repairs(self.names, tuple(found), next(iter(solutions.doubts), None))
 
     def _repair(self, candidate: Assignment, results: Mapping[str, Result]) -> Repair:
-        switches = self.protocols.switches
-        before = self.protocols.results(switches.present)
+        switches, before = self.protocols.switches, self.before
         worse = [name for name, result in results.items() if _is_worse(before[name], result)]
         return Repair(
             choice=switches.choice(candidate, switches.present),
@@ -165,7 +141,3 @@ def _is_worse(before: Result, after: Result) -> bool:
     if after.prop.scope is Scope.SOMETIMES:
         return before.verdict is Verdict.HOLDS and after.verdict is not Verdict.HOLDS
     return Verdict.VIOLATED is after.verdict is not before.verdict
-
-
-def _first(reasons: Sequence[str]) -> str | None:
-    return reasons[0] if reasons else None

@@ -18,9 +18,10 @@ from typing import Any
 import attrs
 from attrs import define, field, frozen
 
+from rackproof.checker.lowering import lower
 from rackproof.checker.repair.switches import Assignment, Switches
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Fairness, Firing, Property, Scope
+from rackproof.model.kernel import Fairness, Firing, Property, Scope, System
 
 Cube = frozenset[tuple[int, object]]
 """Switches, by number, with a value each."""
@@ -50,10 +51,20 @@ class Conflict:
 
 def conflict(switches: Switches, trace: Trace, prop: Property) -> Conflict:
     """The conflict of a counterexample to a property."""
-    recorder = _Recorder.of(switches, trace)
+    recorder = _Recorder.of(switches, trace.system)
     found = (recorder.condition(asked) for asked in _asked(recorder, trace, prop))
     distinct = dict.fromkeys(found)
     return Conflict(tuple(one for one in distinct if not recorder.always(one)))
+
+
+def asked_by(switches: Switches, system: System) -> frozenset[int]:
+    """The switches that some transition or property of a system asks, in whatever state; without
+    the others it is the same system.
+    """
+    recorder = _Recorder.of(switches, system)
+    recorder.values.update(enumerate(recorder.base))
+    lower(attrs.evolve(system, initial=recorder.state(system.initial)))
+    return frozenset(recorder.asked)
 
 
 @define
@@ -70,15 +81,14 @@ class _Recorder:
     holders: dict[str, object] = field(factory=dict)
 
     @classmethod
-    def of(cls, switches: Switches, trace: Trace) -> _Recorder:
-        world = trace.system.initial
-        base = tuple(getattr(getattr(world, one.owner), one.field) for one in switches.all)
-        recorder = cls(switches, base)
+    def of(cls, switches: Switches, system: System) -> _Recorder:
+        world = system.initial
+        recorder = cls(switches, switches.of(system))
         for owner in {one.owner: None for one in switches.all}:
             recorder.holders[owner] = recorder._holder(owner, getattr(world, owner))
         return recorder
 
-    def _holder(self, owner: str, original: object) -> object:
+    def _holder(self, owner: str, original: Any) -> object:
         """An object like the one a world holds, whose mechanisms are asked here."""
         known = {one.field: i for i, one in enumerate(self.switches.all) if one.owner == owner}
         values, asked = self.values, self.asked
@@ -92,7 +102,7 @@ class _Recorder:
         kind = type(original)
         space = {"__slots__": (), "__getattribute__": look}
         same = {"__eq__": lambda one, other: one is other, "__hash__": object.__hash__}
-        holder = object.__new__(type(kind.__name__, (kind,), {**space, **same}))
+        holder: Any = object.__new__(type(kind.__name__, (kind,), {**space, **same}))
         for attribute in attrs.fields(kind):
             if attribute.name not in known:
                 object.__setattr__(holder, attribute.name, getattr(original, attribute.name))

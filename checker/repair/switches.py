@@ -58,6 +58,11 @@ class Switches:
         """What each is set to in the system."""
         return tuple(switch.present for switch in self.all)
 
+    def of(self, system: System) -> Assignment:
+        """What each is set to in a system of the same kind."""
+        world = system.initial
+        return tuple(getattr(getattr(world, one.owner), one.field) for one in self.all)
+
     def at(self, assignment: Assignment) -> System:
         """The system with its mechanisms set like this."""
         if assignment == self.present:
