@@ -122,7 +122,8 @@ class _Mending:
                 break
             found.append(repair)
             least = candidates.cost(candidate)
-        found.sort(key=lambda one: list(one.choice))
+        names = [switch.name for switch in self.protocols.switches.all]
+        found.sort(key=lambda one: [names.index(name) for name in one.choice])
         return Repairs(self.names, tuple(found), next(iter(solutions.doubts), None))
 
     def _repair(self, candidate: Assignment, results: Mapping[str, Result]) -> Repair:

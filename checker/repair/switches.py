@@ -110,10 +110,17 @@ def _switches(world: Any) -> Iterator[Switch]:
     for held in attrs.fields(type(world)):
         owner = getattr(world, held.name)
         if isinstance(spec_of(held), FixedSpec) and attrs.has(type(owner)):
-            for attribute in attrs.fields(type(owner)):
+            for attribute in _attributes(type(owner)):
                 value = getattr(owner, attribute.name)
                 if attribute.init and isinstance(value, bool | Enum):
                     yield _switch(held.name, attribute, value)
+
+
+def _attributes(kind: type) -> Iterator[attrs.Attribute[Any]]:
+    """The fields of a class, then those of its bases, in the order in which they are named."""
+    for base in kind.__mro__:
+        if "__attrs_attrs__" in vars(base):
+            yield from (one for one in attrs.fields(base) if not one.inherited)
 
 
 def _switch(owner: str, attribute: attrs.Attribute[Any], present: object) -> Switch:
