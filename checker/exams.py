@@ -35,9 +35,11 @@ _RANK: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.V
 class Examined(Report):
     """A stack in every exam: a run each, of whose results those count that decide their property.
 
-    unsaid: concerns of which the stack's file says nothing, so that it did not sit their exams.
+    repairs: of each property that is violated, in the exam that decides. unsaid: concerns of which
+    the stack's file says nothing, so that it did not sit their exams.
     """
 
+    repairs: tuple[Repairs, ...] = ()
     unsaid: frozenset[str] = frozenset()
 
     @property
@@ -45,8 +47,7 @@ class Examined(Report):
         """For each property that is violated, the least choices of mechanisms of which each lets it
         hold in the exam that decides.
         """
-        found = self.diagnosis.repairs if self.diagnosis is not None else ()
-        return {one.names[0]: tuple(repair.choice for repair in one.found) for one in found}
+        return {one.names[0]: tuple(found.choice for found in one.found) for one in self.repairs}
 
     @property
     def judged(self) -> list[tuple[Run, Result]]:
@@ -137,7 +138,9 @@ def examine(
         report = attrs.evolve(report, unsaid=asked - concerns)
         runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
         report = attrs.evolve(report, runs=_judged(runs))
-        report = attrs.evolve(report, diagnosis=_diagnosis(report, options, progress))
+        report = attrs.evolve(report, repairs=_repairs(report, options, progress))
+        if options.repair:
+            report = attrs.evolve(report, diagnosis=Diagnosis(report.repairs, ()))
     except (Exception, SystemExit) as error:
         report = attrs.evolve(report, failure=failure(error, report.scenario))
     return attrs.evolve(report, seconds=time.monotonic() - started)
@@ -171,7 +174,7 @@ def _order(run: Run, name: str) -> tuple[int, int, int, int]:
     return (_RANK.index(result.verdict), *size, sum(run.case.setting.budgets.values()))
 
 
-def _diagnosis(report: Examined, options: Options, progress: Progress | None) -> Diagnosis:
+def _repairs(report: Examined, options: Options, progress: Progress | None) -> tuple[Repairs, ...]:
     """What mends each violation in the exam that decides."""
     found: dict[str, Repairs] = {}
     for run in report.runs:
@@ -180,16 +183,19 @@ def _diagnosis(report: Examined, options: Options, progress: Progress | None) ->
             protocols = _protocols(run, names, options, progress)
             found.update((name, repairs(protocols, (name,), ())) for name in names)
     judged = [result.prop.name for _, result in report.judged]
-    return Diagnosis(tuple(found[name] for name in judged if name in found), ())
+    return tuple(found[name] for name in judged if name in found)
 
 
 def _protocols(
     run: Run, names: Collection[str], options: Options, progress: Progress | None
 ) -> Protocols:
-    """The protocols of an exam, in which these properties alone are asked."""
+    """The protocols of an exam, in which these properties alone are asked, unless it is to be told
+    what a mend does to the others.
+    """
     setting = run.case.setting
-    asked = tuple(prop for prop in setting.system.properties if prop.name in names)
-    setting = attrs.evolve(setting, system=attrs.evolve(setting.system, properties=asked))
+    if not options.repair:
+        asked = tuple(prop for prop in setting.system.properties if prop.name in names)
+        setting = attrs.evolve(setting, system=attrs.evolve(setting.system, properties=asked))
     protocols = Protocols(setting, options, progress)
     protocols.learn(run)
     return protocols
