@@ -3,7 +3,8 @@
 Each mechanism is put the other way alone; without what is needed the property is violated. Then all
 the others are at once, and the least sets of them are looked for that are enough, put back, for the
 property to hold: the same method as for repairs, from the other end. Two mechanisms that do the
-same are interchangeable; what is in none of the sets is redundant.
+same are interchangeable; what is in none of the sets is redundant. All that is redundant was put
+the other way at once; a part of it alone need not do, as a mechanism may ask for another.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from mutants import CACHED, ONE
 from switched import (
     NAMES,
     Mode,
@@ -45,7 +46,8 @@ from rackproof.model.kernel import (
     step,
     transition,
 )
-from rackproof.scenarios.schema import Setting
+from rackproof.scenarios.schema import Bundled, Setting
+from rackproof.scenarios.settings import bundled_setting
 
 FEW = Options(workers=1)
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -204,7 +206,7 @@ def cost(base: Protocol, other: Protocol) -> int:
     return sum(getattr(base, name) != getattr(other, name) for name in NAMES)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_repairs_are_all_least_changes_there_are(seed: int) -> None:
     world = random_setting(seed)
     system, base = world.system, world.system.initial.protocol
@@ -244,7 +246,7 @@ def needs_are_right(world: Setting) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_conflict_is_exactly_where_its_run_is_one(seed: int) -> None:
     world = random_setting(seed)
     found, known = explore(world.system, None, FEW), switches(world.system)
@@ -309,6 +311,24 @@ def test_interchangeable_needed_and_redundant() -> None:
     assert found.whole
 
 
+def test_of_the_bundled_world_what_covers_for_what_is_found() -> None:
+    bundled = Bundled("reference", {}, ONE, CACHED, {"router-restart": 1})
+    found = needed(bundled_setting(bundled, Path()), "index-complete")
+    assert list(found.needed) == ["after-gap"]
+    assert found.sets == (
+        ("after-gap", "heartbeat-numbers"),
+        ("after-gap", "ask-on-join", "hold-while-asking"),
+    )
+    assert found.whole
+
+
+def test_what_holds_with_all_but_some_put_the_other_way_may_not_with_all_but_more() -> None:
+    moves = (move(0, 9, [{"a": True, "b": False, "c": False}]),)
+    found = needed(setting(moves, (never(9),), Protocol()))
+    assert (found.needed, found.sets) == ({}, ((),))
+    assert found.redundant == ("a", "b")  # while these are on, nobody asks for c
+
+
 # The command.
 
 
@@ -319,6 +339,55 @@ def test_the_command_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "never-lost violated 1 backup: true 1 resend: true" in out
     assert "never-twice number 0 mechanisms" in out
     assert "protocols explored" in out
+
+
+def test_json_has_it_all(capsys: pytest.CaptureFixture[str]) -> None:
+    target = f"{SUPPORT / 'planted.py'}:world"
+    assert run(["verify", "--repair", target, "--json", "-"]) == 1
+    (data,) = json.loads(capsys.readouterr().out)
+    assert data["repairs"] == [
+        {
+            "properties": ["never-lost"],
+            "whole": True,
+            "choices": [
+                {
+                    "change": {name: True},
+                    "reported_fix": False,
+                    "can_no_longer_happen": [],
+                    "breaks": [],
+                    "uncovers": [],
+                }
+                for name in ("backup", "resend")
+            ],
+        }
+    ]
+    assert data["needs"] == [
+        {
+            "property": "never-twice",
+            "whole": True,
+            "needed": {"number": {"faults": 0, "steps": 2}},
+            "enough": [["number"]],
+            "untested_with": [],
+            "interchangeable": [],
+            "redundant": [],
+        }
+    ]
+
+
+def test_the_fix_of_a_scenario_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    bug = Path(__file__).parents[2] / "scenarios/bugs/llm-d-kv-cache-372-router-starts-with-nothing"
+    assert run(["verify", "--repair", f"{bug}.yaml"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "index-complete violated 1 after-gap: replay 1 after-gap: dump" in out
+    bug = bug.with_name("aibrix-2287-cleared-event-ignored")
+    assert run(["verify", "--repair", f"{bug}.yaml"]) == 0
+    assert "obey-cleared: true (reported fix)" in capsys.readouterr().out
+
+
+def test_out_of_time_leaves_it_open(capsys: pytest.CaptureFixture[str]) -> None:
+    target = f"{SUPPORT / 'planted.py'}:world"
+    assert run(["verify", "--repair", target, "--time-limit", "0.000001s"]) == 3
+    assert "explored" in capsys.readouterr().out
 
 
 def test_a_world_without_mechanisms_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
