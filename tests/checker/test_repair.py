@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -15,6 +16,7 @@ from switched import (
     NAMES,
     Mode,
     Protocol,
+    World,
     move,
     never,
     protocols,
@@ -32,10 +34,11 @@ from rackproof.checker.repair.protocols import Protocols
 from rackproof.checker.repair.repairs import Repair, Repairs, repairs
 from rackproof.checker.repair.runs import asked_by, conflict
 from rackproof.checker.repair.switches import switches
-from rackproof.checker.trace import EngineError
+from rackproof.checker.trace import EngineError, for_ever
 from rackproof.checker.trace import run as replayed
 from rackproof.model.kernel import (
     Fairness,
+    Property,
     System,
     always,
     at_rest,
@@ -46,6 +49,7 @@ from rackproof.model.kernel import (
     step,
     transition,
 )
+from rackproof.model.kernel.properties import Predicate
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.settings import bundled_setting
 
@@ -263,6 +267,33 @@ def test_a_conflict_is_exactly_where_its_run_is_one(seed: int) -> None:
             except EngineError:
                 again = None
             assert one.holds(assignment) == (again is not None and again.violates(prop))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", [at_rest, eventually])
+def test_a_conflict_of_what_ends_or_goes_round_is_never_too_wide(
+    seed: int, kind: Callable[[], Callable[[Predicate], Property]]
+) -> None:
+    @kind()
+    def arrives(world: World) -> bool:
+        return world.place == 4
+
+    world = random_setting(seed)
+    system = attrs.evolve(world.system, properties=(arrives,))
+    found, known = explore(system, None, FEW), switches(system)
+    if "arrives" not in found.violated:
+        return
+    trace = found.violated["arrives"]
+    one = conflict(known, trace, arrives)
+    assert one.holds(known.present)
+    firings = [step.firing for step in trace.steps]
+    for protocol in protocols(system.initial.protocol):
+        assignment = tuple(getattr(protocol, switch.field) for switch in known.all)
+        if one.holds(assignment):
+            again = replayed(known.at(assignment), firings[: trace.lead])
+            if trace.loop is not None:
+                again = for_ever(again, firings[trace.lead :])
+            assert again.violates(arrives)
 
 
 # The mechanisms of a world.
