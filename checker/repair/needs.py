@@ -9,7 +9,7 @@ the other way at once; a part of it alone need not do, as a mechanism may ask fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -20,6 +20,7 @@ from rackproof.checker.repair.protocols import Protocols
 from rackproof.checker.repair.switches import Assignment, Switch
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Verdict
+from rackproof.model.kernel import ModelError
 
 MOST: Final = 16
 """Sets that are looked for."""
@@ -57,31 +58,19 @@ def needs(protocols: Protocols, name: str) -> Needs:
     switches, before = protocols.switches, protocols.explorations
     without = tuple(_other_way(switch) for switch in switches.all)
     asked = [i for i in sorted(protocols.asked) if without[i] != switches.all[i].present]
-    needed = _needed(protocols, name, asked, without)
-    base = tuple(switches.present[i] if i in needed else off for i, off in enumerate(without))
-    pairs = zip(base, switches.present, strict=True)
-    allowed = [tuple(dict.fromkeys(values)) for values in pairs]
-    candidates = Candidates(switches, base, allowed)
-    solutions = Solutions(protocols, candidates, (name,), untested=True)
-    found: list[frozenset[int]] = []
-    averted: list[frozenset[int]] = []
-    for candidate, results in solutions:
-        if len(found) == MOST:
-            solutions.doubts.append(f"there are more than {MOST}")
-            break
-        found.append(frozenset(index for index, _ in candidates.changes(candidate)))
-        if results[name].verdict is not Verdict.HOLDS:
-            averted.append(found[-1])
-    found.sort(key=lambda one: (len(one), sorted(one)))
-    some = frozenset[int]().union(*found)
+    doubts: list[str] = []
+    needed = _needed(protocols, name, asked, without, doubts)
+    found = _enough(protocols, name, needed.keys(), without, doubts)
+    sets = sorted(found, key=lambda one: (len(one), sorted(one)))
+    some = frozenset[int]().union(*sets) - needed.keys()
     return Needs(
         name=name,
-        sets=tuple(switches.names(one | needed.keys()) for one in found),
-        averted=tuple(number for number, one in enumerate(found) if one in averted),
+        sets=tuple(map(switches.names, sets)),
+        averted=tuple(number for number, one in enumerate(sets) if found[one]),
         needed={switches.all[index].name: trace for index, trace in needed.items()},
         interchangeable=switches.names(some),
         redundant=switches.names(set(asked) - some - needed.keys()),
-        doubt=next(iter(solutions.doubts), None),
+        doubt=next(iter(doubts), None),
         explored=protocols.explorations - before,
     )
 
@@ -92,15 +81,50 @@ def _other_way(switch: Switch) -> object:
 
 
 def _needed(
-    protocols: Protocols, name: str, asked: Sequence[int], other: Assignment
+    protocols: Protocols, name: str, asked: Sequence[int], other: Assignment, doubts: list[str]
 ) -> dict[int, Trace]:
     """The mechanisms without which alone a property is violated."""
     present, found = protocols.switches.present, dict[int, Trace]()
     for index in asked:
         without = (*present[:index], other[index], *present[index + 1 :])
         if not protocols.violates(name, without):
-            protocols.results(without)
+            doubts += _explored(protocols, name, without)
         trace = protocols.trace(name, without)
         if trace is not None:
             found[index] = trace
+    return found
+
+
+def _explored(protocols: Protocols, name: str, assignment: Assignment) -> Iterator[str]:
+    """Explore a protocol; why it could not be told whether a property is violated in it."""
+    try:
+        result = protocols.results(assignment)[name]
+    except ModelError as error:
+        yield str(error)
+        return
+    if result.verdict is Verdict.INCONCLUSIVE:
+        yield f"{name}: {result.reason}"
+
+
+def _enough(
+    protocols: Protocols,
+    name: str,
+    needed: Collection[int],
+    without: Assignment,
+    doubts: list[str],
+) -> dict[frozenset[int], bool]:
+    """The least sets of mechanisms that have what is needed, and are enough with all others put the
+    other way; and of each whether nothing puts the property to the test.
+    """
+    switches, found = protocols.switches, dict[frozenset[int], bool]()
+    base = tuple(switches.present[i] if i in needed else off for i, off in enumerate(without))
+    pairs = zip(base, switches.present, strict=True)
+    candidates = Candidates(switches, base, [tuple(dict.fromkeys(values)) for values in pairs])
+    solutions = Solutions(protocols, candidates, (name,), untested=True, doubts=doubts)
+    for candidate, results in solutions:
+        if len(found) == MOST:
+            doubts.append(f"there are more than {MOST}")
+            break
+        changed = frozenset(index for index, _ in candidates.changes(candidate))
+        found[changed.union(needed)] = results[name].verdict is not Verdict.HOLDS
     return found

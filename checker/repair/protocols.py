@@ -106,7 +106,10 @@ class Protocols:
         """A known run that violates a property under a choice of mechanisms."""
         for trace, one in zip(self.runs.get(name, ()), self.conflicts(name), strict=True):
             if one.holds(assignment):
-                return self._again(trace, assignment)
+                again = self._again(trace, assignment)
+                if again is None or not again.violates(self._property(name)):
+                    raise EngineError(f"{name}: a run is no counterexample where it should be one")
+                return again
         return None
 
     def _property(self, name: str) -> Property:
