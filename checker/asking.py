@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from rackproof.checker.compare import compare
-from rackproof.checker.engines import Progress
 from rackproof.checker.lowering import lower
 from rackproof.checker.report.progress import Ticker
+from rackproof.checker.searched import Progress
 from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target, expand

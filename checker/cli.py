@@ -132,6 +132,9 @@ def cli() -> None:
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
+@click.option(
+    "--repair", is_flag=True, help="Tell the least changes that mend, and what is needed."
+)
 @output
 def verify(
     targets: Sequence[str],
@@ -142,6 +145,7 @@ def verify(
     save: Path | None,
     junit: str | None,
     coverage: bool,
+    repair: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -158,11 +162,15 @@ def verify(
     A stack is explored in every exam (rackproof list exams) against every property: each is told
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
     that would mend it there. Example: rackproof verify stack:dynamo
+
+    With --repair, the least sets of mechanisms that mend each violation are told, of all there
+    are; and of a property that holds, the mechanisms that it needs, those that cover for one
+    another, and those that are redundant in this scope. Each was explored.
     """
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit, coverage)
+    options = Options(engine, workers, memory, time_limit, coverage, repair=repair)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
 

@@ -38,6 +38,7 @@ class Options:
 
     coverage: tell the guards that always came out the same way, too. compare: hold the plain
     functions against their lowered form on some states first, as for a world of a user's own.
+    repair: look for what mends each violation, and for what each property that holds needs.
     """
 
     engine: str = "auto"
@@ -46,6 +47,7 @@ class Options:
     seconds: float | None = None
     coverage: bool = False
     compare: bool = False
+    repair: bool = False
 
 
 def explore(

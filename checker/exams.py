@@ -7,28 +7,27 @@ undecided if a search ended early; it holds if it holds wherever something put i
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import attrs
-from attrs import field, frozen
+from attrs import frozen
 
 from rackproof.checker.coverage import Guard
-from rackproof.checker.engines import Options, explore
+from rackproof.checker.engines import Options
+from rackproof.checker.repair.diagnosis import Diagnosis, diagnose
+from rackproof.checker.repair.protocols import Protocols
+from rackproof.checker.repair.repairs import Repairs, repairs
+from rackproof.checker.repair.switches import Choice
 from rackproof.checker.searched import Progress
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
-from rackproof.checker.trace import EngineError, Trace
-from rackproof.checker.trace import run as replayed
-from rackproof.checker.verdicts import Result, Verdict, results
-from rackproof.checker.verify import Report, Run, explored, failure, silent, verify
+from rackproof.checker.verdicts import Result, Verdict
+from rackproof.checker.verify import Report, Run, explored, failure, verify
 from rackproof.model.protocol import Mechanism, Protocol, mechanisms
-from rackproof.scenarios.exams import Exam, exams
-from rackproof.scenarios.schema import Case, Setting
+from rackproof.scenarios.exams import exams
+from rackproof.scenarios.schema import Case
 from rackproof.scenarios.stacks import load_stack
-
-Choice = Mapping[str, object]
-"""Some mechanisms with values, as a scenario writes them."""
 
 _RANK: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.VACUOUS)
 
@@ -37,13 +36,19 @@ _RANK: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.V
 class Examined(Report):
     """A stack in every exam: a run each, of whose results those count that decide their property.
 
-    mends: for each property that is violated, the choices of mechanisms of which each lets it hold
-    in the exam that decides. unsaid: concerns of which the stack's file says nothing, so that it
-    did not sit their exams.
+    repairs: of each property that is violated, in the exam that decides. unsaid: concerns of which
+    the stack's file says nothing, so that it did not sit their exams.
     """
 
-    mends: Mapping[str, tuple[Choice, ...]] = field(factory=dict)
+    repairs: tuple[Repairs, ...] = ()
     unsaid: frozenset[str] = frozenset()
+
+    @property
+    def mends(self) -> dict[str, tuple[Choice, ...]]:
+        """For each property that is violated, the least choices of mechanisms of which each lets it
+        hold in the exam that decides.
+        """
+        return {one.names[0]: tuple(found.choice for found in one.found) for one in self.repairs}
 
     @property
     def judged(self) -> list[tuple[Run, Result]]:
@@ -101,9 +106,23 @@ class Examined(Report):
 
 def report_on(target: Target, options: Options, progress: Progress | None = None) -> Report:
     """Verify a target, whatever it is; only an interrupt gets out."""
-    if target.stack is None:
-        return verify(target, options, progress)
-    return examine(target, target.stack, options, progress)
+    if target.stack is not None:
+        return examine(target, target.stack, options, progress)
+    report = verify(target, options, progress)
+    return _with_diagnosis(report, options, progress) if options.repair else report
+
+
+def _with_diagnosis(report: Report, options: Options, progress: Progress | None) -> Report:
+    """A report with what mends and what is needed in the case as reported."""
+    if report.failure is not None or report.scenario is None:
+        return report
+    started = time.monotonic()
+    try:
+        found = diagnose(report.runs[0], report.scenario.fix, options, progress)
+        report = attrs.evolve(report, diagnosis=found)
+    except Exception as error:
+        report = attrs.evolve(report, failure=failure(error, report.scenario))
+    return attrs.evolve(report, seconds=report.seconds + time.monotonic() - started)
 
 
 def examine(
@@ -120,7 +139,9 @@ def examine(
         report = attrs.evolve(report, unsaid=asked - concerns)
         runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
         report = attrs.evolve(report, runs=_judged(runs))
-        report = attrs.evolve(report, mends=_mends(stack, report, options, progress))
+        report = attrs.evolve(report, repairs=_repairs(report, options, progress))
+        if options.repair:
+            report = attrs.evolve(report, diagnosis=Diagnosis(report.repairs, ()))
     except (Exception, SystemExit) as error:
         report = attrs.evolve(report, failure=failure(error, report.scenario))
     return attrs.evolve(report, seconds=time.monotonic() - started)
@@ -154,88 +175,31 @@ def _order(run: Run, name: str) -> tuple[int, int, int, int]:
     return (_RANK.index(result.verdict), *size, sum(run.case.setting.budgets.values()))
 
 
-def _mends(
-    stack: str, report: Examined, options: Options, progress: Progress | None
-) -> dict[str, tuple[Choice, ...]]:
+def _repairs(report: Examined, options: Options, progress: Progress | None) -> tuple[Repairs, ...]:
     """What mends each violation in the exam that decides."""
-    violated: dict[str, dict[str, Trace]] = {}
-    for run, result in report.judged:
-        if result.trace is not None:
-            violated.setdefault(run.label, {})[result.prop.name] = result.trace
-    found: dict[str, tuple[Choice, ...]] = {}
-    for exam in exams():
-        trials = _Trials(exam, stack, violated.get(exam.name, {}), options, progress)
-        found.update((name, trials.mending(name)) for name in trials.traces)
-    names = (result.prop.name for _, result in report.judged)
-    return {name: found[name] for name in names if name in found}
+    found: dict[str, Repairs] = {}
+    for run in report.runs:
+        names = [r.prop.name for other, r in report.judged if other is run and r.trace is not None]
+        if names:
+            protocols = _protocols(run, names, options, progress)
+            found.update((name, repairs(protocols, (name,), ())) for name in names)
+    judged = [result.prop.name for _, result in report.judged]
+    return tuple(found[name] for name in judged if name in found)
 
 
-@attrs.define
-class _Trials:
-    """An exam with mechanisms of the reference in place of the stack's own.
-
-    traces: the counterexamples that the stack has in it, by property.
+def _protocols(
+    run: Run, names: Collection[str], options: Options, progress: Progress | None
+) -> Protocols:
+    """The protocols of an exam, in which these properties alone are asked, unless it is to be told
+    what a mend does to the others.
     """
-
-    exam: Exam
-    stack: str
-    traces: Mapping[str, Trace]
-    options: Options
-    progress: Progress | None
-    known: dict[frozenset[str], frozenset[str]] = field(factory=dict)
-
-    def mending(self, name: str) -> tuple[Choice, ...]:
-        """The single mechanisms that each mend a property; if there is none, a least set."""
-        differing = differences(self.stack)
-        designs = _designs()
-        single = [one for one in differing if self._mends(name, [one])]
-        single = [one for one in single if one not in designs] or single
-        if single:
-            return tuple({one: differing[one]} for one in single)
-        needed = list(differing)
-        if not self._mends(name, needed):
-            return ()
-        for one in sorted(differing, key=lambda one: one not in designs):
-            rest = [other for other in needed if other != one]
-            needed = rest if self._mends(name, rest) else needed
-        return ({one: differing[one] for one in needed},)
-
-    def _mends(self, name: str, chosen: Collection[str]) -> bool:
-        """Whether a property holds once these mechanisms are the reference's.
-
-        Where its counterexample is still one, nothing need be explored.
-        """
-        key = frozenset(chosen)
-        if key not in self.known and self._survives(name, key):
-            return False
-        if key not in self.known:
-            self.known[key] = frozenset(self._holding(key))
-        return name in self.known[key]
-
-    def _survives(self, name: str, chosen: Collection[str]) -> bool:
-        """Whether the counterexample of a property is one of the changed stack too."""
-        system = self._setting(chosen).system
-        try:
-            trace = replayed(system, [step.firing for step in self.traces[name].steps])
-        except EngineError:
-            return False
-        return any(trace.violates(prop) for prop in system.properties if prop.name == name)
-
-    def _holding(self, chosen: Collection[str]) -> Iterator[str]:
-        """The properties with a counterexample that hold in the changed stack."""
-        setting = self._setting(chosen)
-        sought = tuple(prop for prop in setting.system.properties if prop.name in self.traces)
-        system = attrs.evolve(setting.system, properties=sought)
-        findings = explore(system, self.traces.keys(), self.options, self.progress)
-        for result in results(system, findings, {}, silent(setting, findings)):
-            if result.is_averted:
-                yield result.prop.name
-
-    def _setting(self, chosen: Collection[str]) -> Setting:
-        values = differences(self.stack)
-        return self.exam.setting(
-            self.stack, {name: values[name] for name in values if name in chosen}
-        )
+    setting = run.case.setting
+    if not options.repair:
+        asked = tuple(prop for prop in setting.system.properties if prop.name in names)
+        setting = attrs.evolve(setting, system=attrs.evolve(setting.system, properties=asked))
+    protocols = Protocols(setting, options, progress)
+    protocols.learn(run)
+    return protocols
 
 
 def differences(stack: str) -> dict[str, object]:
@@ -246,11 +210,6 @@ def differences(stack: str) -> dict[str, object]:
         for mechanism in mechanisms()
         if getattr(protocol, mechanism.field) != getattr(reference, mechanism.field)
     }
-
-
-def _designs() -> frozenset[str]:
-    """The mechanisms that nobody changes for a mend if anything else will do."""
-    return frozenset(mechanism.name for mechanism in mechanisms() if mechanism.design)
 
 
 def _written(mechanism: Mechanism) -> object:

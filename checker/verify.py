@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 from attrs import frozen
@@ -22,6 +23,9 @@ from rackproof.model.kernel import ModelError
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.schema import Case, Scenario, Setting
 from rackproof.scenarios.worlds import InputError, theirs
+
+if TYPE_CHECKING:
+    from rackproof.checker.repair.diagnosis import Diagnosis
 
 AS_REPORTED, WITH_FIX = "as reported", "with the fix"
 
@@ -69,7 +73,7 @@ class Failure:
 
 @frozen
 class Report:
-    """All there is to say of one target."""
+    """All there is to say of one target; diagnosis: what mends and what is needed, if asked for."""
 
     target: str
     file: Path | None
@@ -78,6 +82,7 @@ class Report:
     replayed: Replayed | None = None
     failure: Failure | None = None
     seconds: float = 0.0
+    diagnosis: Diagnosis | None = None
 
     @property
     def name(self) -> str:

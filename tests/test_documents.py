@@ -12,9 +12,12 @@ import pytest
 from examined import examined
 from mutants import MUTANTS, PAIRED
 from tables import (
+    BUGS,
     COUNTEREXAMPLES,
     MATRIX_PAGE,
     MUTANTS_PAGE,
+    REPAIRS_PAGE,
+    bug_row,
     column,
     matrix,
     mutants,
@@ -132,6 +135,21 @@ def test_the_mutants_that_are_told_are_those_that_are_tested() -> None:
     sizes = [(int(cells[-2]), int(cells[-1])) for cells in parsed(MUTANTS_PAGE)]
     assert len(sizes) == len([*MUTANTS, *PAIRED]), "make docs"
     assert mutants(sizes) == MUTANTS_PAGE.read_text(encoding="utf-8"), "make docs"
+
+
+@pytest.mark.parametrize("path", BUGS[::12], ids=lambda path: path.stem)
+def test_the_repairs_that_are_told_are_those_that_are_found(path: Path) -> None:
+    rows = {cells[0]: cells for cells in parsed(REPAIRS_PAGE)}
+    assert rows[f"`{path.stem}`"] == bug_row(path), "make docs"
+
+
+def test_every_bug_has_a_repair_that_is_its_fix_or_less() -> None:
+    rows = parsed(REPAIRS_PAGE)
+    assert [cells[0] for cells in rows] == [f"`{path.stem}`" for path in BUGS], "make docs"
+    for bug, _, fix, found, _ in rows:
+        size = int(fix.split(",")[0])
+        least = min(one.count(": ") for one in found.split(", or "))
+        assert "**" in found or least < size, bug
 
 
 def test_the_example_of_a_protocol_of_ones_own_is_under_80_lines() -> None:

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from rackproof.checker.asking import ask, check, setting_of
 from rackproof.checker.cuts.search import cut_sets
-from rackproof.checker.engines import Progress
 from rackproof.checker.report.cuts import CutReport
 from rackproof.checker.report.setting import scope_in_words
+from rackproof.checker.searched import Progress
 from rackproof.checker.session import Session
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target

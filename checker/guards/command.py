@@ -8,10 +8,10 @@ from attrs import frozen
 from rich.text import Text
 
 from rackproof.checker.asking import ask, setting_of
-from rackproof.checker.engines import Progress
 from rackproof.checker.guards.synthesis import missing_guards
 from rackproof.checker.report.guards import GuardReport
 from rackproof.checker.report.setting import scope_in_words
+from rackproof.checker.searched import Progress
 from rackproof.checker.session import Session
 from rackproof.checker.targets import Target
 from rackproof.scenarios.schema import Scenario

@@ -13,7 +13,7 @@ import inspect
 import operator
 import textwrap
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -28,6 +28,15 @@ IDENTITY: Final = "`is` (and `case None`) cannot be followed on a field's value;
 TYPES: Final = "the type of a field's value cannot be asked; its declaration says it"
 IMPURE: Final = "a model depends on the world alone, not on chance, time or the machine"
 TYPE_QUESTIONS: Final = frozenset({"isinstance", "issubclass", "type", "hasattr", "id", "repr"})
+SUSPECTS: Final = (
+    ast.Compare,
+    ast.MatchSingleton,
+    ast.MatchClass,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Name,
+)
+"""What may be wrong with a piece of a model's source."""
 IMPURE_MODULES: Final = frozenset({"random", "secrets", "time", "datetime", "uuid", "os", "sys"})
 
 
@@ -50,18 +59,27 @@ def _is_foreign(function: FunctionType) -> bool:
 
 
 def _check(function: FunctionType) -> None:
-    code = function.__code__
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError, IndentationError):
-        # No source, or a lambda inside an expression: what it is compiled to tells as much.
+    code, nodes = function.__code__, _source(function)
+    if nodes is None:
         _check_compiled(code)
         return
-    for node in ast.walk(tree):
+    for node in nodes:
         wrong = _wrong(node, function)
         if wrong:
             line = code.co_firstlineno + getattr(node, "lineno", 1) - 1
             raise LoweringError(f"{code.co_filename}:{line}: {wrong}")
+
+
+@cache
+def _source(function: FunctionType) -> tuple[ast.AST, ...] | None:
+    """What a function is written in, read once however often it is lowered; None where there is no
+    source, or a lambda inside an expression: what it is compiled to tells as much.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError, IndentationError):
+        return None
+    return tuple(node for node in ast.walk(tree) if isinstance(node, SUSPECTS))
 
 
 def _wrong(node: ast.AST, function: FunctionType) -> str | None:

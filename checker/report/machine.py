@@ -7,7 +7,7 @@ from typing import Any
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report import proofs, stack
+from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.setting import effective
 from rackproof.checker.trace import Change, Trace
 from rackproof.checker.verdicts import Result
@@ -39,6 +39,8 @@ def as_data(report: Report) -> dict[str, Any]:
     if report.replayed is not None:
         trace = report.replayed.trace
         data["replay"] = {"steps": trace_as_data(trace), **_loop(trace)}
+    if report.diagnosis is not None:
+        data.update(repair.as_data(report.diagnosis))
     if report.complaints:
         data["complaints"] = report.complaints
     return data

@@ -9,7 +9,8 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from rackproof.checker.exams import Choice, Examined
+from rackproof.checker.exams import Examined
+from rackproof.checker.repair.switches import Choice
 from rackproof.checker.report.setting import written
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.verdicts import Result, Verdict, counted

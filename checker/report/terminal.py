@@ -16,7 +16,7 @@ from rich.text import Text
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report import proofs, stack
+from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample, run_in_words
 from rackproof.checker.report.setting import assumed, scope_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
@@ -69,6 +69,7 @@ class Terminal:
             if in_full:
                 self._proofs(report, several, saved)
                 self._untested(report, several)
+            self._diagnosis(report, several)
             self._coverage(report, several)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
@@ -126,6 +127,17 @@ class Terminal:
             for reason, those in names.items() if every else ():
                 told = f"not judged: {reason}: {', '.join(those)}"
                 self.out.print(f"{where}{told}", soft_wrap=True)
+
+    def _diagnosis(self, report: Report, several: bool) -> None:
+        """Print what mends and what is needed, where it was asked for."""
+        if report.diagnosis is None or self.verbosity < 0:
+            return
+        for grid in repair.tables(report, self.verbosity > 0):
+            self.out.print()
+            if several:
+                self.out.print(Text(report.target, "bold"), soft_wrap=True)
+            self.out.print(grid, crop=False)
+        self.out.print(repair.effort(report.diagnosis), soft_wrap=True)
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""

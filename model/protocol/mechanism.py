@@ -17,8 +17,10 @@ DOCUMENT: Final = "mechanism"
 class Mechanism:
     """What a mechanism is, for people.
 
-    concern: what it is about (the file it is in). field, name: in Python and in YAML. design: it is
-    a matter of how the stack is built, which nobody changes for a mend if anything else will do.
+    concern: what it is about (the file it is in). field, name: in Python and in YAML. alternatives:
+    what may be chosen; None for true and false. design: it is a matter of how the stack is built,
+    which nobody changes for a mend if anything else will do. off: the other way of what it
+    protects, as if it were not there.
     """
 
     concern: str
@@ -29,6 +31,12 @@ class Mechanism:
     default: object
     alternatives: tuple[Enum, ...] | None
     design: bool
+    off: object
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """All that may be chosen."""
+        return (False, True) if self.alternatives is None else self.alternatives
 
     def read(self, value: object) -> object:
         """Turn a YAML value into the field's; ``ModelError`` names what is allowed."""
@@ -43,15 +51,32 @@ class Mechanism:
         raise ModelError(f"{self.name} is one of {allowed}, not {value!r}")
 
 
-def mechanism(default: Any, text: str, source: str, design: bool = False) -> Any:
-    """Declare a mechanism: the reference's choice, what it does, and where that is known from."""
-    return attrs.field(default=default, metadata={DOCUMENT: (text, source, design)}, kw_only=True)
+def mechanism(
+    default: Any, text: str, source: str, design: bool = False, off: object = None
+) -> Any:
+    """Declare a mechanism: the reference's choice, what it does, and where that is known from.
+
+    off: how things are without it; what is not true and false needs it told where that is not the
+    first other alternative.
+    """
+    metadata = {DOCUMENT: (text, source, design, off)}
+    return attrs.field(default=default, metadata=metadata, kw_only=True)
 
 
 def described(concern: str, attribute: attrs.Attribute[Any]) -> Mechanism:
-    """What the field of a protocol says of itself."""
-    text, source, design = attribute.metadata[DOCUMENT]
+    """What the field of a protocol says of itself; one that was not declared above, little."""
+    text, source, design, off = attribute.metadata.get(DOCUMENT, ("", "", False, None))
     default = attribute.default
     alternatives = tuple(type(default)) if isinstance(default, Enum) else None
-    name = attribute.name.replace("_", "-")
-    return Mechanism(concern, attribute.name, name, text, source, default, alternatives, design)
+    others = [value for value in alternatives or (False, True) if value != default]
+    return Mechanism(
+        concern=concern,
+        field=attribute.name,
+        name=attribute.name.replace("_", "-"),
+        text=text,
+        source=source,
+        default=default,
+        alternatives=alternatives,
+        design=design,
+        off=others[0] if off is None else off,
+    )

@@ -120,6 +120,7 @@ class PeersMechanisms:
         "When the version of the weights that computed the KV is compared with the reader's: at "
         "`each-read`, at the `handshake` (an update later is not seen), or `never`.",
         "vllm nixl compatibility hash: has no weights version",
+        off=WeightsCheck.NEVER,
     )
     cache_on_weight_update: CacheOnUpdate = mechanism(
         CacheOnUpdate.CLEAR,
@@ -127,4 +128,5 @@ class PeersMechanisms:
         "version, or `keep` it for requests that will be computed with other weights.",
         "InternLM/lmdeploy#4917, NVIDIA-NeMo/RL#4018, PrimeIntellect-ai/prime-rl#2266, "
         "PrimeIntellect-ai/prime-rl#2270",
+        off=CacheOnUpdate.KEEP,
     )

@@ -81,6 +81,7 @@ class RetryMechanisms:
         "`undispatched`, what is `unanswered` (a worker may have it), or `any` request from its "
         "start.",
         "sglang#34570, sglang#34572: replay only if surely not dispatched",
+        off=Replay.ANY,
     )
     retry_when_full: bool = mechanism(
         True,

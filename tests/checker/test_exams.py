@@ -183,6 +183,22 @@ def test_json_of_a_stack(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("few")
+def test_the_repairs_of_a_stack_are_told_with_what_they_uncover(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = [exam for exam in exams() if exam.name == "disconnect"]
+    monkeypatch.setattr(examination, "exams", lambda: (one,))
+    assert run(["verify", "stack:dynamo", "--repair", "--json", "-"]) == 1
+    (data,) = json.loads(capsys.readouterr().out)
+    violated = [p["name"] for p in data["properties"] if p["verdict"] == "violated"]
+    assert [told["properties"] for told in data["repairs"]] == [[name] for name in violated]
+    usage = next(told for told in data["repairs"] if told["properties"] == ["usage-exact"])
+    assert usage["whole"]
+    assert [choice["change"] for choice in usage["choices"]] == [{"usage-from-request": True}]
+    assert data["needs"] == []
+
+
+@pytest.mark.usefixtures("few")
 def test_what_took_effect_in_no_exam_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "stack:reference", "--coverage", "--json", "mine.json"]) == 0
     out = capsys.readouterr().out

@@ -73,6 +73,13 @@ def test_the_property_holds_with_the_mechanism(case: Case) -> None:
     assert prop not in findings.violated
 
 
+def test_what_a_mechanism_is_without_is_one_of_its_mutants() -> None:
+    told = {(name, str(value)) for case in (*MUTANTS, *PAIRED) for name, value in case[0].items()}
+    told |= {(name, str(value)) for name, value in CHOSEN}
+    off = {(one.name, str(getattr(one.off, "value", one.off))) for one in mechanisms()}
+    assert {name for name, _ in off - told} <= UNSEEN.keys()
+
+
 @pytest.mark.parametrize("case", PAIRED, ids=named)
 def test_one_mechanism_covers_for_another(case: Case) -> None:
     changed, rack, scope, faults, prop = case

@@ -1,4 +1,5 @@
-"""Write the pages that are generated: matrix.md, counterexamples/, mutants.md (``make docs``).
+"""Write the pages that are generated: matrix.md, counterexamples/, mutants.md, repairs.md
+(``make docs``).
 
 What they say depends on the model, the stacks and the exams alone: no date, no time, no path.
 """
@@ -10,11 +11,14 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import attrs
 from examined import examined
 from mutants import CHOICES, MUTANTS, PAIRED, UNSEEN, Case
 
 from rackproof.checker.engines import Options, explore
 from rackproof.checker.exams import Examined
+from rackproof.checker.repair.protocols import Protocols
+from rackproof.checker.repair.repairs import Repair, Repairs, repairs
 from rackproof.checker.report.setting import scope_in_words, written
 from rackproof.checker.report.stack import mended
 from rackproof.checker.trace import Trace
@@ -23,13 +27,16 @@ from rackproof.checker.verify import Run
 from rackproof.invariants import CATALOGUE
 from rackproof.scenarios.exams import exams
 from rackproof.scenarios.fields import Fields
+from rackproof.scenarios.loader import load
 from rackproof.scenarios.schema import Bundled
 from rackproof.scenarios.settings import bundled_setting
 from rackproof.scenarios.stacks import load_stack, stack_names
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 MATRIX_PAGE, MUTANTS_PAGE = FOLDER / "matrix.md", FOLDER / "mutants.md"
+REPAIRS_PAGE = FOLDER / "repairs.md"
 COUNTEREXAMPLES = FOLDER / "counterexamples"
+BUGS = sorted((FOLDER.parent / "scenarios" / "bugs").glob("*.yaml"))
 WORDS = {
     Verdict.HOLDS: "holds",
     Verdict.VIOLATED: "VIOLATED",
@@ -56,6 +63,17 @@ what that breaks, and the faults and steps of its least counterexample. In the s
 property holds in the reference.
 
 Written by `make docs` from `tests/support/mutants.py`; the tests explore every row.
+"""
+REPAIRS_HEAD = """\
+# Repairs of the bundled bugs
+
+For each bundled bug, the least changes of mechanisms under which none of the properties that it
+violates is violated, over all choices of mechanisms at once: first those to values that the
+reference or the fix has, then any. Each was explored, and no part of one is enough: each part has a
+counterexample that is known. **Bold** is the fix that was reported; where it is not among them it
+changes more, and its size is told.
+
+Written by `make docs`; `rackproof verify --repair scenarios/bugs/NAME.yaml` shows a row.
 """
 PAIRED_HEAD = """\
 ## Two at a time
@@ -215,6 +233,52 @@ def mutant_sizes() -> Iterable[tuple[int, int]]:
         yield trace.faults, len(trace.steps)
 
 
+def repairs_page(rows: Iterable[Iterable[str]]) -> str:
+    """The page of repairs."""
+    head = ["bug", "violated", "fix", "least repairs", "explored"]
+    return "\n".join([REPAIRS_HEAD, *table(head, rows)]) + "\n"
+
+
+def bug_row(path: Path) -> list[str]:
+    """A bug, how many mechanisms its fix changes, its repairs, and the protocols explored."""
+    found, reported = bug_repairs(path)
+    if not found.whole:
+        sys.exit(f"{path}: {found.doubt}")
+    mine = found_fix(found, reported)
+    told = [f"`{words(one.choice)}`{_then(one)}" for one in found.found]
+    cells = [f"**{cell}**" if i == mine else cell for i, cell in enumerate(told)]
+    size = str(len(reported)) + ("" if mine is not None else ", more than is needed")
+    names = ", ".join(f"`{name}`" for name in found.names)
+    return [f"`{path.stem}`", names, size, ", or ".join(cells), str(found.explored)]
+
+
+def found_fix(found: Repairs, reported: Mapping[str, object]) -> int | None:
+    """The number of the fix among the repairs."""
+    changes = [dict(one.choice) for one in found.found]
+    return changes.index(dict(reported)) if dict(reported) in changes else None
+
+
+def _then(one: Repair) -> str:
+    """What follows from a repair, beside that it is one."""
+    breaks = f" (breaks {', '.join(one.breaks)})" if one.breaks else ""
+    return f" (it can no longer happen){breaks}" if one.averted else breaks
+
+
+def bug_repairs(path: Path) -> tuple[Repairs, Mapping[str, object]]:
+    """The repairs of all that a bug violates, and what its fix changes."""
+    scenario = load(path)
+    case, fix = scenario.case, scenario.fix
+    assert fix is not None, f"{path}: a bug has a fix"
+    system = case.setting.system
+    asked = tuple(prop for prop in system.properties if prop.name in case.expect)
+    system = attrs.evolve(system, properties=asked)
+    protocols = Protocols(attrs.evolve(case.setting, system=system), Options(workers=1))
+    violated = [name for name, told in case.expect.items() if told.verdict == "violated"]
+    reported = protocols.switches.of(fix.setting.system)
+    found = repairs(protocols, violated, tuple(case.expect), reported)
+    return found, protocols.switches.choice(reported, protocols.switches.present)
+
+
 def parsed(page: Path) -> list[list[str]]:
     """The rows of the tables of a page, cell by cell, without their heads."""
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -234,7 +298,9 @@ def told(stack: str) -> tuple[dict[str, str], dict[str, str]]:
 def main() -> None:
     """Write every page."""
     with ProcessPoolExecutor() as pool:
+        bugs = pool.map(bug_row, BUGS)
         everything = dict(zip(stack_names(), pool.map(told, stack_names()), strict=True))
+        repaired = list(bugs)
     COUNTEREXAMPLES.mkdir(exist_ok=True)
     for path in COUNTEREXAMPLES.glob("*.md"):
         path.unlink()
@@ -243,6 +309,7 @@ def main() -> None:
             (COUNTEREXAMPLES / name).write_text(text, encoding="utf-8")
     columns = {stack: cells for stack, (cells, _) in everything.items()}
     MATRIX_PAGE.write_text(matrix(columns), encoding="utf-8")
+    REPAIRS_PAGE.write_text(repairs_page(repaired), encoding="utf-8")
     MUTANTS_PAGE.write_text(mutants(mutant_sizes()), encoding="utf-8")
 
 
