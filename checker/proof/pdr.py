@@ -15,13 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action
-from rackproof.checker.proof.circuit import FALSE, TRUE, Circuit, Literal
-from rackproof.checker.proof.cnf import Clauses
+from rackproof.checker.proof.circuit import Circuit
 from rackproof.checker.proof.fields import Cube, clause
+from rackproof.checker.proof.minimal import minimal
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, path_of
-
-SOLVER = "minisat22"
+from rackproof.checker.proof.ways import Way, bad_ways, step_ways
 
 
 class OutOfBudgetError(Exception):
@@ -40,7 +39,8 @@ def cubes(circuit: Circuit, budget: Budget) -> Invariant | Path | Unknown:
         actions = search.run()
         if actions is not None:
             return path_of(circuit.relation, actions)
-        return Invariant(tuple(clause(circuit, cube) for cube in search.invariant()))
+        found = minimal(circuit, search.invariant(), budget)
+        return Invariant(tuple(clause(circuit, cube) for cube in found))
     except OutOfBudgetError as error:
         return Unknown(str(error), search.depth)
 
@@ -66,105 +66,6 @@ class Task:
         return found
 
 
-class Way:
-    """One way to go wrong or to go on: a condition on a state, and what latches become under it."""
-
-    def __init__(
-        self, circuit: Circuit, enabled: Literal, after: dict[int, Literal], action: Action | None
-    ) -> None:
-        """after: by the number of the latch, from one on."""
-        self.after, self.action, self.enabled = after, action, enabled
-        self.width = len(circuit.latches)
-        self.gates = Clauses(circuit.graph, circuit.latches, SOLVER)
-        self.go = self.gates.literal(enabled)
-        self.next = {latch: self.gates.literal(bit) for latch, bit in after.items()}
-        self.frames: list[int] = []
-        self.loaded = 0
-        self._changing: dict[Cube, int] = {}
-        self._failing: dict[Cube, int] = {}
-        graph = circuit.graph
-        nodes = {literal >> 1: i for i, literal in enumerate(circuit.latches, 1)}
-        cone = graph.cone([enabled, *after.values()])
-        self.support = sorted(nodes[node] for node in cone if node in nodes)
-        inside = set(self.support)
-        for rule in circuit.excluded:
-            if any(abs(literal) in inside for literal in rule):
-                self.gates.add(rule)
-
-    def load(self, log: Sequence[tuple[int, Cube]]) -> None:
-        """Take the lemmas that came since."""
-        solver = self.gates.solver
-        for level, cube in log[self.loaded :]:
-            solver.add_clause([-self._frame(level), *(-literal for literal in cube)])
-        self.loaded = len(log)
-
-    def _frame(self, level: int) -> int:
-        while level >= len(self.frames):
-            self.frames.append(self.gates.fresh())
-        return self.frames[level]
-
-    def leads(self, level: int, cube: Cube) -> Cube | None:
-        """The literals of a cube by which no state of a frame that is outside of it leads into it;
-        None where one does, which ``state`` then tells.
-        """
-        wanted: dict[int, int] = {}
-        written, own = [], self.next
-        for literal in cube:
-            bit = own.get(abs(literal))
-            if bit is None:
-                wanted.setdefault(literal, literal)
-            else:
-                wanted.setdefault(bit if literal > 0 else -bit, literal)
-                written.append(literal)
-        self._frame(level)
-        assumed = [self.go, *self.frames[level:]]
-        if written:
-            assumed.append(self._changes(tuple(written)))
-        solver = self.gates.solver
-        if solver.solve([*assumed, *wanted]):
-            return None
-        core = solver.get_core() or ()
-        return tuple(wanted[literal] for literal in core if literal in wanted)
-
-    def state(self) -> list[int]:
-        """The state that was found last."""
-        model: list[int] = self.gates.solver.get_model()
-        return model[: self.width]
-
-    def lifted(self, state: Sequence[int], cube: Cube) -> Cube:
-        """A part of a state by which every state with it is led into the cube."""
-        own = self.next
-        stays = [literal for literal in cube if abs(literal) not in own]
-        fails = self._fails(tuple(literal for literal in cube if abs(literal) in own))
-        have = set(stays)
-        free = [state[latch - 1] for latch in self.support if state[latch - 1] not in have]
-        solver, needed = self.gates.solver, free
-        for _ in range(2):
-            solver.solve([fails, *stays, *reversed(needed)])
-            core = set(solver.get_core() or ())
-            needed = [literal for literal in needed if literal in core]
-        return tuple(sorted([*stays, *needed], key=abs))
-
-    def _changes(self, written: Cube) -> int:
-        """A variable under which the state before is none of those that agree with these."""
-        if len(written) == 1:
-            return -written[0]
-        known = self._changing.get(written)
-        if known is None:
-            known = self._changing[written] = self.gates.fresh()
-            self.gates.add([-known, *(-literal for literal in written)])
-        return known
-
-    def _fails(self, written: Cube) -> int:
-        """A variable under which it is not possible, or leads to something else than these."""
-        known = self._failing.get(written)
-        if known is None:
-            known = self._failing[written] = self.gates.fresh()
-            bits = [self.next[abs(w)] if w > 0 else -self.next[abs(w)] for w in written]
-            self.gates.add([-known, -self.go, *(-bit for bit in bits)])
-        return known
-
-
 Cores = dict[int, Cube]
 """For the number of a way, the literals of a cube by which it does not lead into it."""
 
@@ -179,11 +80,7 @@ class Search:
             i if bit else -i for i, bit in enumerate(circuit.first, 1)
         )
         self.starts = frozenset(self.first)
-        self.steps = [
-            Way(circuit, move.enabled, {i + 1: bit for i, bit in move.after.items()}, move.action)
-            for move in circuit.moves
-        ]
-        self.bads = [Way(circuit, bad, {}, None) for bad in circuit.bads]
+        self.steps, self.bads = step_ways(circuit), bad_ways(circuit)
         self.writers: list[list[int]] = [[] for _ in range(len(self.first) + 1)]
         for number, step in enumerate(self.steps):
             for latch in step.after:
@@ -192,7 +89,7 @@ class Search:
         self.frames: list[dict[Cube, None]] = [{}, {}]
         self.queries = 0
         self.hits = [0] * len(self.steps)
-        self.serial = 0
+        self.serial = self.closed = 0
 
     @property
     def depth(self) -> int:
