@@ -157,7 +157,8 @@ def _width(obligation: Obligation) -> int:
     """Bits that hold every number that comes up, with its sign."""
     relation = obligation.relation
     arena, ranges = relation.arena, {v.slot: (v.low, v.high) for v in relation.variables}
-    trees = [item.tree for item in (*relation.actions, *obligation.predicates)]
+    trees = [action.tree for action in relation.actions]
+    trees += [predicate.tree for predicate in obligation.predicates]
     greatest = max((abs(value) for pair in ranges.values() for value in pair), default=1)
     nodes = {node for tree in trees for part in parts(tree) for node in _nodes_of(part)}
     for node in _below(arena, nodes):

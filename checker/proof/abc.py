@@ -110,8 +110,6 @@ def _cubes(circuit: Circuit, table: str) -> Iterator[Cube]:
 
 def _path(circuit: Circuit, made: Machine, frames: Sequence[str]) -> Path:
     """The path that the inputs at each step lead along; those of the last step do nothing."""
-    numbers = [
-        made.chosen([char == "1" for char in frame[: len(made.inputs)]]) for frame in frames
-    ]
+    numbers = [made.chosen([char == "1" for char in frame[: len(made.inputs)]]) for frame in frames]
     actions = [circuit.moves[n].action for n in numbers if n < len(circuit.moves)]
     return path_of(circuit.relation, effective(circuit.relation, actions))

@@ -15,7 +15,6 @@ from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.outcomes import Budget, Path, Unknown, effective, path_of
 from rackproof.checker.proof.slicing import sliced
 
-SOLVER = "minisat22"
 STRIDE = 8
 """The next depth is further away by one for each so many steps."""
 CONFLICTS = 20_000
@@ -62,7 +61,7 @@ class _Unrolled:
         self.cone = circuit.graph.cone([sought])
         self.whole = circuit.graph.cone([sought, *self.after])
         self.state = [TRUE if bit else FALSE for bit in circuit.first]
-        self.clauses = Clauses(self.graph, (), SOLVER)
+        self.clauses = Clauses(self.graph, ())
         self.chosen: list[list[Literal]] = []
 
     def search(self, most: int | None, budget: Budget) -> Path | Unknown:

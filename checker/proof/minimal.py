@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from rackproof.checker.proof.circuit import Circuit
 from rackproof.checker.proof.fields import Cube
 from rackproof.checker.proof.outcomes import Budget
-from rackproof.checker.proof.ways import Way, bad_ways, step_ways
+from rackproof.checker.proof.ways import bad_ways, step_ways
 
 Duty = tuple[int, int]
 """The number of a way, and that of the clause that it has to keep (-1: it is to be impossible)."""
@@ -27,7 +27,7 @@ class _Minimal:
     def __init__(self, circuit: Circuit, cubes: list[Cube], budget: Budget) -> None:
         self.cubes, self.budget = cubes, budget
         self.ways = [*bad_ways(circuit), *step_ways(circuit)]
-        log = list(enumerate(cubes))
+        log = [(i, [-literal for literal in cube]) for i, cube in enumerate(cubes)]
         for way in self.ways:
             way.load(log)
         self.cores: dict[Duty, frozenset[int]] = {}

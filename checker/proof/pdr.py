@@ -10,7 +10,7 @@ shown unable to lead into a cube by some of its literals is not asked again whil
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
 from attrs import frozen
 
@@ -76,16 +76,14 @@ class Search:
     def __init__(self, circuit: Circuit, budget: Budget, *, shortest: bool = False) -> None:
         """Start with the first state alone; shortest: a path that is found is to be a shortest."""
         self.circuit, self.budget, self.shortest = circuit, budget, shortest
-        self.first = tuple(
-            i if bit else -i for i, bit in enumerate(circuit.first, 1)
-        )
+        self.first = tuple(i if bit else -i for i, bit in enumerate(circuit.first, 1))
         self.starts = frozenset(self.first)
         self.steps, self.bads = step_ways(circuit), bad_ways(circuit)
         self.writers: list[list[int]] = [[] for _ in range(len(self.first) + 1)]
         for number, step in enumerate(self.steps):
             for latch in step.after:
                 self.writers[latch].append(number)
-        self.log: list[tuple[int, Cube]] = [(0, (-literal,)) for literal in self.first]
+        self.log = [(0, [literal]) for literal in self.first]
         self.frames: list[dict[Cube, None]] = [{}, {}]
         self.queries = 0
         self.hits = [0] * len(self.steps)
@@ -150,9 +148,7 @@ class Search:
 
     def _is_blocked(self, level: int, cube: Cube) -> bool:
         literals = frozenset(cube)
-        return any(
-            literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame
-        )
+        return any(literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame)
 
     def _relevant(self, cube: Iterable[int]) -> list[int]:
         """The steps that write something in a cube, those first that often led into one."""
@@ -214,7 +210,7 @@ class Search:
             for lemma in [lemma for lemma in frame if literals.issubset(lemma)]:
                 del frame[lemma]
         self.frames[level][cube] = None
-        self.log.append((level, cube))
+        self.log.append((level, [-literal for literal in cube]))
 
     def _propagate(self) -> bool:
         """Move lemmas to the next frame where they hold there too; whether a frame is like its

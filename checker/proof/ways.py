@@ -13,8 +13,6 @@ from rackproof.checker.proof.circuit import Circuit, Literal
 from rackproof.checker.proof.cnf import Clauses
 from rackproof.checker.proof.fields import Cube
 
-SOLVER = "minisat22"
-
 
 def step_ways(circuit: Circuit) -> list[Way]:
     """A way for each move of a circuit."""
@@ -33,14 +31,21 @@ class Way:
     """One way to go wrong or to go on: a condition on a state, and what latches become under it."""
 
     def __init__(
-        self, circuit: Circuit, enabled: Literal, after: Mapping[int, Literal], action: Action | None
+        self,
+        circuit: Circuit,
+        enabled: Literal,
+        after: Mapping[int, Literal],
+        action: Action | None,
     ) -> None:
         """after: by the number of the latch, from one on."""
         self.after, self.action, self.enabled = after, action, enabled
         self.width = len(circuit.latches)
-        self.gates = Clauses(circuit.graph, circuit.latches, SOLVER)
+        self.gates = Clauses(circuit.graph, circuit.latches)
         self.go = self.gates.literal(enabled)
-        self.next = {latch: self.gates.literal(bit) for latch, bit in after.items()}
+        self.own: dict[int, int] = {}
+        for latch, bit in after.items():
+            self.own[latch] = self.gates.literal(bit)
+            self.own[-latch] = -self.own[latch]
         self.frames: list[int] = []
         self.loaded = 0
         self._changing: dict[Cube, int] = {}
@@ -54,12 +59,13 @@ class Way:
             if any(abs(literal) in inside for literal in rule):
                 self.gates.add(rule)
 
-    def load(self, log: Sequence[tuple[int, Cube]]) -> None:
-        """Take the lemmas that came since."""
-        solver = self.gates.solver
-        for level, cube in log[self.loaded :]:
-            solver.add_clause([-self._frame(level), *(-literal for literal in cube)])
-        self.loaded = len(log)
+    def load(self, log: Sequence[tuple[int, list[int]]]) -> None:
+        """Take the lemmas that came since: clauses, each under its number."""
+        if self.loaded < len(log):
+            add = self.gates.solver.add_clause
+            for number, lemma in log[self.loaded :]:
+                add([-self._frame(number), *lemma])
+            self.loaded = len(log)
 
     def _frame(self, level: int) -> int:
         while level >= len(self.frames):
@@ -71,37 +77,34 @@ class Way:
         None where one does, which ``state`` then tells.
         """
         self._frame(level)
-        wanted = self._wanted(cube)
-        core = self._core([*self.frames[level:], *wanted], cube)
+        own = self.own
+        wanted = [own.get(literal, literal) for literal in cube]
+        core = self._core(self.frames[level:], wanted, cube)
         if core is None:
             return None
-        return tuple(wanted[literal] for literal in core if literal in wanted)
+        meant = dict(zip(wanted, cube, strict=True))
+        return tuple([meant[literal] for literal in core if literal in meant])
 
     def ruled_out(self, lemmas: Iterable[int], cube: Cube) -> frozenset[int] | None:
         """Those of some lemmas (by what they were loaded as) by which no state that they allow,
         outside of a cube, leads into it; None where one does.
         """
         assumed = {self.frames[number]: number for number in lemmas}
-        core = self._core([*assumed, *self._wanted(cube)], cube)
+        wanted = [self.own.get(literal, literal) for literal in cube]
+        core = self._core([*assumed], wanted, cube)
         if core is None:
             return None
         return frozenset(assumed[literal] for literal in core if literal in assumed)
 
-    def _wanted(self, cube: Cube) -> dict[int, int]:
-        """What has to hold so that it leads into a cube, and the literal for which it has to."""
-        found: dict[int, int] = {}
-        for literal in cube:
-            bit = self.next.get(abs(literal), abs(literal))
-            found.setdefault(bit if literal > 0 else -bit, literal)
-        return found
-
-    def _core(self, assumed: list[int], cube: Cube) -> Sequence[int] | None:
-        written = tuple(literal for literal in cube if abs(literal) in self.next)
+    def _core(self, assumed: Sequence[int], wanted: Sequence[int], cube: Cube) -> Cube | None:
+        own = self.own
+        written = tuple([literal for literal in cube if literal in own])
         changes = [self._changes(written)] if written else []
         solver = self.gates.solver
-        if solver.solve([self.go, *changes, *assumed]):
+        if solver.solve([self.go, *changes, *assumed, *wanted]):
             return None
-        return solver.get_core() or ()
+        core: Sequence[int] = solver.get_core() or ()
+        return tuple(core)
 
     def state(self) -> list[int]:
         """The state that was found last."""
@@ -110,9 +113,9 @@ class Way:
 
     def lifted(self, state: Sequence[int], cube: Cube) -> Cube:
         """A part of a state by which every state with it is led into the cube."""
-        own = self.next
-        stays = [literal for literal in cube if abs(literal) not in own]
-        fails = self._fails(tuple(literal for literal in cube if abs(literal) in own))
+        own = self.own
+        stays = [literal for literal in cube if literal not in own]
+        fails = self._fails(tuple(literal for literal in cube if literal in own))
         have = set(stays)
         free = [state[latch - 1] for latch in self.support if state[latch - 1] not in have]
         solver, needed = self.gates.solver, free
@@ -137,6 +140,5 @@ class Way:
         known = self._failing.get(written)
         if known is None:
             known = self._failing[written] = self.gates.fresh()
-            bits = [self.next[abs(w)] if w > 0 else -self.next[abs(w)] for w in written]
-            self.gates.add([-known, -self.go, *(-bit for bit in bits)])
+            self.gates.add([-known, -self.go, *(-self.own[literal] for literal in written)])
         return known
