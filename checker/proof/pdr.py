@@ -10,6 +10,7 @@ shown unable to lead into a cube by some of its literals is not asked again whil
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable
 
 from attrs import frozen
@@ -81,13 +82,14 @@ class Search:
         self.steps, self.bads = step_ways(circuit), bad_ways(circuit)
         self.writers: list[list[int]] = [[] for _ in range(len(self.first) + 1)]
         for number, step in enumerate(self.steps):
-            for latch in step.after:
+            for latch in sorted(step.latches):
                 self.writers[latch].append(number)
         self.log = [(0, [literal]) for literal in self.first]
         self.frames: list[dict[Cube, None]] = [{}, {}]
         self.queries = 0
         self.hits = [0] * len(self.steps)
         self.serial = self.closed = 0
+        self.culprit: dict[Cube, int] = {}
 
     @property
     def depth(self) -> int:
@@ -150,24 +152,32 @@ class Search:
         literals = frozenset(cube)
         return any(literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame)
 
-    def _relevant(self, cube: Iterable[int]) -> list[int]:
-        """The steps that write something in a cube, those first that often led into one."""
+    def _relevant(self, cube: Cube) -> list[int]:
+        """The steps that write something in a cube, those first that led into it or often into
+        others.
+        """
         found = {number for literal in cube for number in self.writers[abs(literal)]}
-        return sorted(found, key=lambda number: (-self.hits[number], number))
+        last, hits = self.culprit.get(cube), self.hits
+        return sorted(found, key=lambda number: (number != last, -hits[number], number))
 
     def _into(self, level: int, cube: Cube, cores: Cores) -> Way | None:
-        """A step from a frame into a cube from outside of it; adds to the cores where none is."""
+        """A step from a frame into a cube from outside of it; adds to the cores where none is.
+
+        A step of which a literal of the cube is never so afterwards needs no core.
+        """
         literals = frozenset(cube)
         for number in self._relevant(cube):
-            known = cores.get(number)
+            step, known = self.steps[number], cores.get(number)
             if known is not None and literals.issuperset(known):
                 continue
+            if not step.never.isdisjoint(literals):
+                continue
             self._check()
-            step = self.steps[number]
             step.load(self.log)
             core = step.leads(level, cube)
             if core is None:
                 self.hits[number] += 1
+                self.culprit[cube] = number
                 return step
             cores[number] = core
         return None
@@ -198,8 +208,19 @@ class Search:
                 cube = self._needed(smaller, cores)
 
     def _needed(self, cube: Cube, cores: Cores) -> Cube:
-        """The literals of a cube that the cores of all steps that write in it have."""
-        needed = {literal for n in self._relevant(cube) for literal in cores[n]}
+        """Literals of a cube that keep out all steps that write in it: their cores, and where any
+        of some literals would do, few that do for many steps.
+        """
+        literals, needed, open_ = frozenset(cube), set[int](), []
+        for number in self._relevant(cube):
+            core = cores.get(number)
+            if core is not None and literals.issuperset(core):
+                needed.update(core)
+            else:
+                open_.append(self.steps[number].never & literals)
+        while open_ := [choice for choice in open_ if needed.isdisjoint(choice)]:
+            count = Counter(literal for choice in open_ for literal in choice)
+            needed.add(max(count, key=lambda literal: (count[literal], -abs(literal))))
         if not self._is_apart(needed):
             needed.add(next(literal for literal in cube if literal not in self.starts))
         return tuple(literal for literal in cube if literal in needed)

@@ -38,7 +38,7 @@ class Way:
         action: Action | None,
     ) -> None:
         """after: by the number of the latch, from one on."""
-        self.after, self.action, self.enabled = after, action, enabled
+        self.latches, self.action = frozenset(after), action
         self.width = len(circuit.latches)
         self.gates = Clauses(circuit.graph, circuit.latches)
         self.go = self.gates.literal(enabled)
@@ -48,6 +48,7 @@ class Way:
             self.own[-latch] = -self.own[latch]
         self.frames: list[int] = []
         self.loaded = 0
+        self._never: frozenset[int] | None = None
         self._changing: dict[Cube, int] = {}
         self._failing: dict[Cube, int] = {}
         graph = circuit.graph
@@ -58,6 +59,17 @@ class Way:
         for rule in circuit.excluded:
             if any(abs(literal) in inside for literal in rule):
                 self.gates.add(rule)
+
+    @property
+    def never(self) -> frozenset[int]:
+        """The literals that are not so after it, whatever was before."""
+        if self._never is None:
+            tried = [x for latch in {*self.support, *self.latches} for x in (latch, -latch)]
+            solver = self.gates.solver
+            self._never = frozenset(
+                x for x in tried if not solver.solve([self.go, self.own.get(x, x)])
+            )
+        return self._never
 
     def load(self, log: Sequence[tuple[int, list[int]]]) -> None:
         """Take the lemmas that came since: clauses, each under its number."""
