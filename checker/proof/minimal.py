@@ -69,7 +69,9 @@ class _Minimal:
         if number < 0:
             return [(i, -1) for i, way in enumerate(self.ways) if way.action is None]
         latches = {abs(literal) for literal in self.cubes[number]}
-        return [(i, number) for i, way in enumerate(self.ways) if not latches.isdisjoint(way.latches)]
+        return [
+            (i, number) for i, way in enumerate(self.ways) if not latches.isdisjoint(way.latches)
+        ]
 
     def _shown(self, duty: Duty, allowed: Sequence[int]) -> frozenset[int] | None:
         """The clauses among these by which a duty is done; None where it is not."""

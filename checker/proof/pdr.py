@@ -90,6 +90,7 @@ class Search:
         self.hits = [0] * len(self.steps)
         self.serial = self.closed = 0
         self.culprit: dict[Cube, int] = {}
+        self.uses = Counter[int]()
 
     @property
     def depth(self) -> int:
@@ -209,7 +210,8 @@ class Search:
 
     def _needed(self, cube: Cube, cores: Cores) -> Cube:
         """Literals of a cube that keep out all steps that write in it: their cores, and where any
-        of some literals would do, few that do for many steps.
+        of some literals would do, few that do for many steps. Those that few lemmas have come
+        first, and are the first that are tried to do without.
         """
         literals, needed, open_ = frozenset(cube), set[int](), []
         for number in self._relevant(cube):
@@ -223,7 +225,7 @@ class Search:
             needed.add(max(count, key=lambda literal: (count[literal], -abs(literal))))
         if not self._is_apart(needed):
             needed.add(next(literal for literal in cube if literal not in self.starts))
-        return tuple(literal for literal in cube if literal in needed)
+        return tuple(sorted(needed, key=lambda literal: (self.uses[literal], abs(literal))))
 
     def _add(self, level: int, cube: Cube) -> None:
         literals = frozenset(cube)
@@ -231,6 +233,7 @@ class Search:
             for lemma in [lemma for lemma in frame if literals.issubset(lemma)]:
                 del frame[lemma]
         self.frames[level][cube] = None
+        self.uses.update(cube)
         self.log.append((level, [-literal for literal in cube]))
 
     def _propagate(self) -> bool:
