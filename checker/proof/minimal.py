@@ -33,10 +33,13 @@ class _Minimal:
         self.cores: dict[Duty, frozenset[int]] = {}
 
     def needed(self) -> list[Cube]:
-        left = self._close(range(len(self.cubes)))
-        for number in sorted(left, reverse=True):
-            if number in left and not self.budget.spent and self._drop(number, left):
-                left = self._close(sorted(left - {number}))
+        """The longer a clause, the sooner it is tried to do without; until none can go."""
+        left, before = self._close(range(len(self.cubes))), -1
+        while len(left) != before:
+            before = len(left)
+            for number in sorted(left, reverse=True):
+                if number in left and not self.budget.spent and self._drop(number, left):
+                    left = self._close(sorted(left - {number}))
         return [self.cubes[number] for number in sorted(left)]
 
     def _close(self, allowed: Sequence[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Bundled bugs as gates: the run that search finds, by other engines, and the fix shown for good."""
+"""Bundled bugs as gates: a run to each is found, and the fix is shown for runs of any length."""
 
 from __future__ import annotations
 

@@ -9,8 +9,11 @@ from proofs import check_invariant, check_path, fits
 from random_worlds import random_world
 
 from rackproof.checker.lowering import lower
+from rackproof.checker.lowering.arena import Arena
+from rackproof.checker.lowering.relation import Variable
 from rackproof.checker.proof import abc
 from rackproof.checker.proof.bounded import bounded, reached
+from rackproof.checker.proof.fields import among
 from rackproof.checker.proof.obligations import SAFETY, Obligation, goal, obligation
 from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, walked
 from rackproof.checker.proof.pdr import pdr
@@ -89,6 +92,37 @@ def test_nothing_is_claimed_without_time() -> None:
     late = bounded(asked, budget=Budget.of(0.0))
     assert isinstance(late, Unknown)
     assert late.reason == "out of time"
+
+
+def test_nothing_is_claimed_without_memory() -> None:
+    asked = obligation(lower(worlds.shift(3)), ["unfinished"])
+    none_left = Budget(memory=1)
+    found = pdr(asked, none_left)
+    assert isinstance(found, Unknown)
+    assert found.reason == "out of memory"
+    assert bounded(asked, budget=none_left) == Unknown("out of memory", 1)
+
+
+@pytest.mark.parametrize("name", ["pool-3-2", "trays-2-2", "stream-3-replay", "lease"])
+def test_no_clause_of_an_invariant_can_go(name: str) -> None:
+    relation = lower(worlds.WORLDS[name][0]())
+    for names in {p.property.name for p in relation.predicates if p.property.scope in SAFETY}:
+        asked = obligation(relation, [names])
+        found = pdr(asked)
+        if isinstance(found, Invariant):
+            check_invariant(asked, found)
+            for clause in found.clauses:
+                rest = Invariant(tuple(other for other in found.clauses if other != clause))
+                with pytest.raises(AssertionError):
+                    check_invariant(asked, rest)
+
+
+def test_clauses_are_over_whole_fields() -> None:
+    arena, variable = Arena(), Variable(0, -1, 4)
+    for size in range(1, 64):
+        values = [value for value in range(-1, 5) if size >> value + 1 & 1]
+        node = among(arena, variable, values)
+        assert [v for v in range(-1, 5) if arena.evaluate(node, [v].__getitem__)] == values
 
 
 def test_an_invariant_is_the_same_again() -> None:
