@@ -91,7 +91,7 @@ def _outcome(
     if "Status = 0" in said:
         frames = (place / "world.cex").read_text(encoding="ascii").split()[1:]
         return _path(circuit, made, frames)
-    return Unknown("ABC came to no result")
+    return Unknown(budget.spent or "ABC came to no result")
 
 
 def _cubes(circuit: Circuit, table: str) -> Iterator[Cube]:

@@ -74,9 +74,9 @@ Cores = dict[int, Cube]
 class Search:
     """The frames and what is done with them."""
 
-    def __init__(self, circuit: Circuit, budget: Budget, *, shortest: bool = False) -> None:
-        """Start with the first state alone; shortest: a path that is found is to be a shortest."""
-        self.circuit, self.budget, self.shortest = circuit, budget, shortest
+    def __init__(self, circuit: Circuit, budget: Budget) -> None:
+        """Start with the first state alone."""
+        self.circuit, self.budget = circuit, budget
         self.first = tuple(i if bit else -i for i, bit in enumerate(circuit.first, 1))
         self.starts = frozenset(self.first)
         self.steps, self.bads = step_ways(circuit), bad_ways(circuit)
@@ -94,7 +94,7 @@ class Search:
 
     @property
     def depth(self) -> int:
-        """No path with fewer steps than there are frames leads to a bad state."""
+        """No path of so many steps, or of fewer, leads to a bad state."""
         return len(self.frames) - 2
 
     def run(self) -> list[Action] | None:
@@ -141,7 +141,7 @@ class Search:
                 heapq.heappush(pending, (level, -self.serial, task))
                 continue
             level = self._learn(level, task.cube, cores)
-            if level < len(self.frames) - 1 and not self.shortest:
+            if level < len(self.frames) - 1:
                 heapq.heappush(pending, (level + 1, -self.serial, task))
         return None
 
