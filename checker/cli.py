@@ -317,6 +317,36 @@ def check_certificate(
     return report(files, time_limit, ["z3", "cvc5"] if solver == "both" else [solver], json_file)
 
 
+@cli.command(epilog="Example: rackproof export docs/examples/lease.py:world --to aiger")
+@click.argument("target", metavar="SCENARIO")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["aiger", "btor2", "promela", "murphi", "tla"]),
+    required=True,
+    help="The format.",
+)
+@click.option(
+    "--property",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this property, and what it depends on (may be repeated).",
+)
+@click.option("--fixed", is_flag=True, help="With the fix of the scenario.")
+@click.option("--out", type=OUTPUT, metavar="FILE", help="Write it here (default: stdout).")
+def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str | None) -> int:
+    """Write a scenario's world, and what must hold in it, for another checker.
+
+    aiger and btor2 have one output, which is true where a property is false (or where the model
+    raises an error); AIGER is binary where FILE ends in .aig. Promela has LTL formulas, Murphi and
+    TLA+ invariants, of what must always hold; the .cfg of TLA+ is written beside FILE.
+    """
+    from rackproof.checker.export.command import export as write  # noqa: PLC0415
+
+    return write(target, form, names, fixed=fixed, out=out)
+
+
 @cli.command("list", epilog="Example: rackproof list properties")
 @click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
 @click.option(

@@ -17,6 +17,7 @@ from pathlib import Path as File
 from rackproof.checker.export.aiger import binary
 from rackproof.checker.proof.circuit import Circuit, Machine, machine
 from rackproof.checker.proof.fields import Cube, clause
+from rackproof.checker.proof.minimal import minimal
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.outcomes import (
     Budget,
@@ -40,6 +41,7 @@ def abc(obligation: Obligation, budget: Budget | None = None) -> Invariant | Pat
     found = program()
     if found is None:
         return Unknown(f"none of {', '.join(PROGRAMS)} is installed")
+    budget = budget or Budget()
     circuit = Circuit(obligation)
     if not circuit.bads:
         return Invariant(())
@@ -47,8 +49,8 @@ def abc(obligation: Obligation, budget: Budget | None = None) -> Invariant | Pat
     with tempfile.TemporaryDirectory(prefix="rackproof-") as folder:
         place = File(folder)
         (place / "world.aig").write_bytes(binary(circuit, made, zeroed=True))
-        said = _run(found, place, budget or Budget())
-        return _outcome(circuit, made, place, said)
+        said = _run(found, place, budget)
+        return _outcome(circuit, made, place, said, budget)
 
 
 def _run(command: str, place: File, budget: Budget) -> str | None:
@@ -78,17 +80,18 @@ def _run(command: str, place: File, budget: Budget) -> str | None:
 
 
 def _outcome(
-    circuit: Circuit, made: Machine, place: File, said: str | None
+    circuit: Circuit, made: Machine, place: File, said: str | None, budget: Budget
 ) -> Invariant | Path | Unknown:
     if said is None:
         return Unknown("out of time")
     if "Status = 1" in said:
-        cubes = _cubes(circuit, (place / "world_inv.pla").read_text(encoding="ascii"))
+        table = (place / "world_inv.pla").read_text(encoding="ascii")
+        cubes = minimal(circuit, list(_cubes(circuit, table)), budget)
         return Invariant(tuple(clause(circuit, cube) for cube in cubes))
     if "Status = 0" in said:
         frames = (place / "world.cex").read_text(encoding="ascii").split()[1:]
         return _path(circuit, made, frames)
-    return Unknown("ABC came to no result")
+    return Unknown(budget.spent or "ABC came to no result")
 
 
 def _cubes(circuit: Circuit, table: str) -> Iterator[Cube]:
@@ -107,8 +110,6 @@ def _cubes(circuit: Circuit, table: str) -> Iterator[Cube]:
 
 def _path(circuit: Circuit, made: Machine, frames: Sequence[str]) -> Path:
     """The path that the inputs at each step lead along; those of the last step do nothing."""
-    numbers = [
-        made.chosen([char == "1" for char in frame[: len(made.inputs)]]) for frame in frames
-    ]
+    numbers = [made.chosen([char == "1" for char in frame[: len(made.inputs)]]) for frame in frames]
     actions = [circuit.moves[n].action for n in numbers if n < len(circuit.moves)]
     return path_of(circuit.relation, effective(circuit.relation, actions))

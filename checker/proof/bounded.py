@@ -15,7 +15,6 @@ from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.outcomes import Budget, Path, Unknown, effective, path_of
 from rackproof.checker.proof.slicing import sliced
 
-SOLVER = "glucose4"
 STRIDE = 8
 """The next depth is further away by one for each so many steps."""
 CONFLICTS = 20_000
@@ -62,9 +61,8 @@ class _Unrolled:
         self.cone = circuit.graph.cone([sought])
         self.whole = circuit.graph.cone([sought, *self.after])
         self.state = [TRUE if bit else FALSE for bit in circuit.first]
-        self.clauses = Clauses(self.graph, (), SOLVER)
+        self.clauses = Clauses(self.graph, ())
         self.chosen: list[list[Literal]] = []
-        self.unordered = _independent([move.action for move in circuit.moves])
 
     def search(self, most: int | None, budget: Budget) -> Path | Unknown:
         """Look deeper, by ever longer strides, until there is a path; then for a shorter one.
@@ -109,15 +107,8 @@ class _Unrolled:
             chosen = [self.graph.input() for _ in self.inputs]
             self.state = self._copied(self.whole, self.after, chosen)
             self._at_most_one(chosen)
-            self._in_order(chosen)
             self.chosen.append(chosen)
         self.sought += self._copied(self.cone, [self.goal], [])
-
-    def _in_order(self, chosen: Sequence[Literal]) -> None:
-        """Of two actions that may as well change places, the one of the lower number is first."""
-        for one, other in self.unordered if self.chosen else ():
-            before = self.clauses.literal(self.chosen[-1][other])
-            self.clauses.add([-before, -self.clauses.literal(chosen[one])])
 
     def _at_most_one(self, chosen: Sequence[Literal]) -> None:
         """By a row of variables that tell whether one came before (Sinz, 2005)."""
@@ -156,16 +147,3 @@ class _Unrolled:
             if model[self.clauses.literal(literal) - 1] > 0
         ]
         return effective(self.circuit.relation, chosen)
-
-
-def _independent(actions: Sequence[Action]) -> list[tuple[int, int]]:
-    """The pairs of actions that come to the same in either order: of the runs that differ in such
-    orders, only the one with the lower numbers first is looked at.
-    """
-    touched = [action.reads | action.writes for action in actions]
-    return [
-        (one, other)
-        for other, last in enumerate(actions)
-        for one, first in enumerate(actions[:other])
-        if not (first.writes & touched[other] or last.writes & touched[one])
-    ]

@@ -1,7 +1,7 @@
 """A relation as an and-inverter graph: a bit for each bit of each variable, gates for the trees.
 
-Literals are written as in AIGER: twice a node's number, plus one where it is negated; 0 is false and
-1 is true. A variable is the binary number of its ordinal above its lowest one.
+Literals are written as in AIGER: twice a node's number, plus one where it is negated; 0 is false
+and 1 is true. A variable is the binary number of its ordinal above its lowest one.
 """
 
 from __future__ import annotations
@@ -320,7 +320,9 @@ class Circuit:
         self.codes = codes(self.relation)
         self.latches = tuple(self.graph.input() for code in self.codes for _ in code.latches)
         self.first = tuple(
-            bit for code in self.codes for bit in code.bits(self.relation.initial[code.variable.slot])
+            bit
+            for code in self.codes
+            for bit in code.bits(self.relation.initial[code.variable.slot])
         )
         self.terms: Terms[Number, Literal] = Terms(self.relation, self.gates, self._state())
         found = (self._move(action) for action in self.relation.actions)
@@ -364,7 +366,6 @@ class Circuit:
         if slot in stepped.after.numbers:
             return self.gates.rebased(stepped.after.numbers[slot], low, high).bits
         return ()
-
 
     def _leaves(self, action: Action) -> Literal:
         """Whether an action takes a variable out of its range, which a proof has to rule out."""
@@ -411,10 +412,14 @@ def machine(circuit: Circuit) -> Machine:
     width = max(len(circuit.moves) - 1, 0).bit_length()
     inputs = tuple(graph.input() for _ in range(width))
     taken = [
-        gates.and_([move.enabled, *(i ^ 1 ^ bit for i, bit in zip(inputs, _bits(n, width)))])
+        gates.and_([move.enabled, *_equal(inputs, _bits(n, width))])
         for n, move in enumerate(circuit.moves)
     ]
     return Machine(inputs, joined(circuit, taken), gates.or_(circuit.bads))
+
+
+def _equal(inputs: Sequence[Literal], constant: Sequence[Literal]) -> Iterator[Literal]:
+    return (i ^ 1 ^ bit for i, bit in zip(inputs, constant, strict=True))
 
 
 def joined(circuit: Circuit, taken: Sequence[Literal]) -> tuple[Literal, ...]:

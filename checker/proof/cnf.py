@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pysat.solvers import Solver
+from pysat.solvers import Minisat22
 
 from rackproof.checker.proof.circuit import TRUE, Graph, Literal
 
@@ -16,9 +16,13 @@ from rackproof.checker.proof.circuit import TRUE, Graph, Literal
 class Clauses:
     """A solver and the gates that it has so far."""
 
-    def __init__(self, graph: Graph, latches: Sequence[Literal], name: str) -> None:
-        """Start with the latches alone; name: of the solver, as python-sat has it."""
-        self.graph, self.solver = graph, Solver(name=name)
+    def __init__(self, graph: Graph, latches: Sequence[Literal]) -> None:
+        """Start with the latches alone.
+
+        Of the solvers of python-sat, MiniSat was the fastest for bounded checks and for PDR, whose
+        many questions are small.
+        """
+        self.graph, self.solver = graph, Minisat22()
         self._variables = {literal >> 1: i for i, literal in enumerate(latches, 1)}
         self.top = len(latches)
 

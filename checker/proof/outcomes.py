@@ -6,7 +6,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from pathlib import Path as File
 
 from attrs import frozen
 
@@ -81,7 +81,7 @@ class Budget:
 def resident() -> int:
     """Bytes of memory that this process has now (or had at most, where no more is told)."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        pages = int(File("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -100,11 +100,8 @@ def walked(relation: Relation, path: Path) -> Trace:
 
 def effective(relation: Relation, actions: Iterable[Action]) -> list[Action]:
     """The actions that change something, from the first state on; the rest is passed over."""
-    state, found = list(relation.initial), []
-    for action in actions:
-        if _advance(relation, action, state):
-            found.append(action)
-    return found
+    state = list(relation.initial)
+    return [action for action in actions if _advance(relation, action, state)]
 
 
 def path_of(relation: Relation, actions: Iterable[Action]) -> Path:

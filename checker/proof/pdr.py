@@ -10,18 +10,18 @@ shown unable to lead into a cube by some of its literals is not asked again whil
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action
-from rackproof.checker.proof.circuit import Circuit, Literal
-from rackproof.checker.proof.cnf import Clauses
+from rackproof.checker.proof.circuit import Circuit
 from rackproof.checker.proof.fields import Cube, clause
+from rackproof.checker.proof.minimal import minimal
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, path_of
-
-SOLVER = "minisat22"
+from rackproof.checker.proof.ways import Way, bad_ways, step_ways
 
 
 class OutOfBudgetError(Exception):
@@ -40,7 +40,8 @@ def cubes(circuit: Circuit, budget: Budget) -> Invariant | Path | Unknown:
         actions = search.run()
         if actions is not None:
             return path_of(circuit.relation, actions)
-        return Invariant(tuple(clause(circuit, cube) for cube in search.invariant()))
+        found = minimal(circuit, search.invariant(), budget)
+        return Invariant(tuple(clause(circuit, cube) for cube in found))
     except OutOfBudgetError as error:
         return Unknown(str(error), search.depth)
 
@@ -66,105 +67,6 @@ class Task:
         return found
 
 
-class Way:
-    """One way to go wrong or to go on: a condition on a state, and what latches become under it."""
-
-    def __init__(
-        self, circuit: Circuit, enabled: Literal, after: dict[int, Literal], action: Action | None
-    ) -> None:
-        """after: by the number of the latch, from one on."""
-        self.after, self.action, self.enabled = after, action, enabled
-        self.width = len(circuit.latches)
-        self.gates = Clauses(circuit.graph, circuit.latches, SOLVER)
-        self.go = self.gates.literal(enabled)
-        self.next = {latch: self.gates.literal(bit) for latch, bit in after.items()}
-        self.frames: list[int] = []
-        self.loaded = 0
-        self._changing: dict[Cube, int] = {}
-        self._failing: dict[Cube, int] = {}
-        graph = circuit.graph
-        nodes = {literal >> 1: i for i, literal in enumerate(circuit.latches, 1)}
-        cone = graph.cone([enabled, *after.values()])
-        self.support = sorted(nodes[node] for node in cone if node in nodes)
-        inside = set(self.support)
-        for rule in circuit.excluded:
-            if any(abs(literal) in inside for literal in rule):
-                self.gates.add(rule)
-
-    def load(self, log: Sequence[tuple[int, Cube]]) -> None:
-        """Take the lemmas that came since."""
-        solver = self.gates.solver
-        for level, cube in log[self.loaded :]:
-            solver.add_clause([-self._frame(level), *(-literal for literal in cube)])
-        self.loaded = len(log)
-
-    def _frame(self, level: int) -> int:
-        while level >= len(self.frames):
-            self.frames.append(self.gates.fresh())
-        return self.frames[level]
-
-    def leads(self, level: int, cube: Cube) -> Cube | None:
-        """The literals of a cube by which no state of a frame that is outside of it leads into it;
-        None where one does, which ``state`` then tells.
-        """
-        wanted: dict[int, int] = {}
-        written, own = [], self.next
-        for literal in cube:
-            bit = own.get(abs(literal))
-            if bit is None:
-                wanted.setdefault(literal, literal)
-            else:
-                wanted.setdefault(bit if literal > 0 else -bit, literal)
-                written.append(literal)
-        self._frame(level)
-        assumed = [self.go, *self.frames[level:]]
-        if written:
-            assumed.append(self._changes(tuple(written)))
-        solver = self.gates.solver
-        if solver.solve([*assumed, *wanted]):
-            return None
-        core = solver.get_core() or ()
-        return tuple(wanted[literal] for literal in core if literal in wanted)
-
-    def state(self) -> list[int]:
-        """The state that was found last."""
-        model: list[int] = self.gates.solver.get_model()
-        return model[: self.width]
-
-    def lifted(self, state: Sequence[int], cube: Cube) -> Cube:
-        """A part of a state by which every state with it is led into the cube."""
-        own = self.next
-        stays = [literal for literal in cube if abs(literal) not in own]
-        fails = self._fails(tuple(literal for literal in cube if abs(literal) in own))
-        have = set(stays)
-        free = [state[latch - 1] for latch in self.support if state[latch - 1] not in have]
-        solver, needed = self.gates.solver, free
-        for _ in range(2):
-            solver.solve([fails, *stays, *reversed(needed)])
-            core = set(solver.get_core() or ())
-            needed = [literal for literal in needed if literal in core]
-        return tuple(sorted([*stays, *needed], key=abs))
-
-    def _changes(self, written: Cube) -> int:
-        """A variable under which the state before is none of those that agree with these."""
-        if len(written) == 1:
-            return -written[0]
-        known = self._changing.get(written)
-        if known is None:
-            known = self._changing[written] = self.gates.fresh()
-            self.gates.add([-known, *(-literal for literal in written)])
-        return known
-
-    def _fails(self, written: Cube) -> int:
-        """A variable under which it is not possible, or leads to something else than these."""
-        known = self._failing.get(written)
-        if known is None:
-            known = self._failing[written] = self.gates.fresh()
-            bits = [self.next[abs(w)] if w > 0 else -self.next[abs(w)] for w in written]
-            self.gates.add([-known, -self.go, *(-bit for bit in bits)])
-        return known
-
-
 Cores = dict[int, Cube]
 """For the number of a way, the literals of a cube by which it does not lead into it."""
 
@@ -172,31 +74,27 @@ Cores = dict[int, Cube]
 class Search:
     """The frames and what is done with them."""
 
-    def __init__(self, circuit: Circuit, budget: Budget, *, shortest: bool = False) -> None:
-        """Start with the first state alone; shortest: a path that is found is to be a shortest."""
-        self.circuit, self.budget, self.shortest = circuit, budget, shortest
-        self.first = tuple(
-            i if bit else -i for i, bit in enumerate(circuit.first, 1)
-        )
+    def __init__(self, circuit: Circuit, budget: Budget) -> None:
+        """Start with the first state alone."""
+        self.circuit, self.budget = circuit, budget
+        self.first = tuple(i if bit else -i for i, bit in enumerate(circuit.first, 1))
         self.starts = frozenset(self.first)
-        self.steps = [
-            Way(circuit, move.enabled, {i + 1: bit for i, bit in move.after.items()}, move.action)
-            for move in circuit.moves
-        ]
-        self.bads = [Way(circuit, bad, {}, None) for bad in circuit.bads]
+        self.steps, self.bads = step_ways(circuit), bad_ways(circuit)
         self.writers: list[list[int]] = [[] for _ in range(len(self.first) + 1)]
         for number, step in enumerate(self.steps):
-            for latch in step.after:
+            for latch in sorted(step.latches):
                 self.writers[latch].append(number)
-        self.log: list[tuple[int, Cube]] = [(0, (-literal,)) for literal in self.first]
+        self.log = [(0, [literal]) for literal in self.first]
         self.frames: list[dict[Cube, None]] = [{}, {}]
         self.queries = 0
         self.hits = [0] * len(self.steps)
-        self.serial = 0
+        self.serial = self.closed = 0
+        self.culprit: dict[Cube, int] = {}
+        self.uses = Counter[int]()
 
     @property
     def depth(self) -> int:
-        """No path with fewer steps than there are frames leads to a bad state."""
+        """No path of so many steps, or of fewer, leads to a bad state."""
         return len(self.frames) - 2
 
     def run(self) -> list[Action] | None:
@@ -243,7 +141,7 @@ class Search:
                 heapq.heappush(pending, (level, -self.serial, task))
                 continue
             level = self._learn(level, task.cube, cores)
-            if level < len(self.frames) - 1 and not self.shortest:
+            if level < len(self.frames) - 1:
                 heapq.heappush(pending, (level + 1, -self.serial, task))
         return None
 
@@ -253,28 +151,34 @@ class Search:
 
     def _is_blocked(self, level: int, cube: Cube) -> bool:
         literals = frozenset(cube)
-        return any(
-            literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame
-        )
+        return any(literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame)
 
-    def _relevant(self, cube: Iterable[int]) -> list[int]:
-        """The steps that write something in a cube, those first that often led into one."""
+    def _relevant(self, cube: Cube) -> list[int]:
+        """The steps that write something in a cube, those first that led into it or often into
+        others.
+        """
         found = {number for literal in cube for number in self.writers[abs(literal)]}
-        return sorted(found, key=lambda number: (-self.hits[number], number))
+        last, hits = self.culprit.get(cube), self.hits
+        return sorted(found, key=lambda number: (number != last, -hits[number], number))
 
     def _into(self, level: int, cube: Cube, cores: Cores) -> Way | None:
-        """A step from a frame into a cube from outside of it; adds to the cores where none is."""
+        """A step from a frame into a cube from outside of it; adds to the cores where none is.
+
+        A step of which a literal of the cube is never so afterwards needs no core.
+        """
         literals = frozenset(cube)
         for number in self._relevant(cube):
-            known = cores.get(number)
+            step, known = self.steps[number], cores.get(number)
             if known is not None and literals.issuperset(known):
                 continue
+            if not step.never.isdisjoint(literals):
+                continue
             self._check()
-            step = self.steps[number]
             step.load(self.log)
             core = step.leads(level, cube)
             if core is None:
                 self.hits[number] += 1
+                self.culprit[cube] = number
                 return step
             cores[number] = core
         return None
@@ -305,11 +209,23 @@ class Search:
                 cube = self._needed(smaller, cores)
 
     def _needed(self, cube: Cube, cores: Cores) -> Cube:
-        """The literals of a cube that the cores of all steps that write in it have."""
-        needed = {literal for n in self._relevant(cube) for literal in cores[n]}
+        """Literals of a cube that keep out all steps that write in it: their cores, and where any
+        of some literals would do, few that do for many steps. Those that few lemmas have come
+        first, and are the first that are tried to do without.
+        """
+        literals, needed, open_ = frozenset(cube), set[int](), []
+        for number in self._relevant(cube):
+            core = cores.get(number)
+            if core is not None and literals.issuperset(core):
+                needed.update(core)
+            else:
+                open_.append(self.steps[number].never & literals)
+        while open_ := [choice for choice in open_ if needed.isdisjoint(choice)]:
+            count = Counter(literal for choice in open_ for literal in choice)
+            needed.add(max(count, key=lambda literal: (count[literal], -abs(literal))))
         if not self._is_apart(needed):
             needed.add(next(literal for literal in cube if literal not in self.starts))
-        return tuple(literal for literal in cube if literal in needed)
+        return tuple(sorted(needed, key=lambda literal: (self.uses[literal], abs(literal))))
 
     def _add(self, level: int, cube: Cube) -> None:
         literals = frozenset(cube)
@@ -317,7 +233,8 @@ class Search:
             for lemma in [lemma for lemma in frame if literals.issubset(lemma)]:
                 del frame[lemma]
         self.frames[level][cube] = None
-        self.log.append((level, cube))
+        self.uses.update(cube)
+        self.log.append((level, [-literal for literal in cube]))
 
     def _propagate(self) -> bool:
         """Move lemmas to the next frame where they hold there too; whether a frame is like its

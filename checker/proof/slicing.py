@@ -97,7 +97,7 @@ class _Cone:
         only = self._mapped(tree, lambda leaf: leaf if isinstance(leaf, kind) else Disabled(), {})
         return {
             slot
-            for part in _parts(only)
+            for part in parts(only)
             if isinstance(part, Test)
             for slot in self.arena.slots(part.condition)
         }
@@ -124,7 +124,7 @@ class _Cone:
         return known
 
 
-def _parts(tree: Tree) -> Iterator[Tree]:
+def parts(tree: Tree) -> Iterator[Tree]:
     """Every distinct subtree once."""
     seen: set[int] = set()
     pending = [tree]
@@ -138,7 +138,7 @@ def _parts(tree: Tree) -> Iterator[Tree]:
 
 
 def _slots_of(arena: Arena, tree: Tree) -> Iterator[int]:
-    for part in _parts(tree):
+    for part in parts(tree):
         if isinstance(part, Test):
             yield from arena.slots(part.condition)
         elif isinstance(part, Verdict):

@@ -16,6 +16,7 @@ from rackproof.model.kernel import (
     Firing,
     Kind,
     Property,
+    Scope,
     System,
     holds,
     successors,
@@ -149,3 +150,23 @@ def orbits(relation: Relation, classes: tuple[Class, ...], states: list[Any]) ->
     schema = relation.system.schema
     representatives = {min(orbit(relation, classes, schema.flatten(s))) for s in states}
     return len(representatives)
+
+
+def nearest(system: System, properties: list[Property]) -> int | None:
+    """The fewest steps to a state in which one of these fails (``sometimes``: is true)."""
+    seen, level = {system.initial}, [system.initial]
+    for depth in itertools.count():
+        if any(_ends(system, prop, state) for prop in properties for state in level):
+            return depth
+        further = {after for state in level for _, after in successors(system, state)} - seen
+        if not further:
+            return None
+        seen |= further
+        level = list(further)
+    raise AssertionError
+
+
+def _ends(system: System, prop: Property, state: Any) -> bool:
+    if prop.scope is Scope.AT_REST and not at_rest(system, state):
+        return False
+    return holds(system, prop, state) is (prop.scope is Scope.SOMETIMES)

@@ -450,7 +450,7 @@ WORLDS: dict[str, tuple[Callable[[], System], int, int]] = {
 @frozen
 class Hand:
     rested: int = bounded(0, 2)
-    mood: int = bounded(0, 3, initial=1)
+    mood: int = bounded(0, 2, initial=1)
     up: bool = True
 
 
@@ -499,7 +499,7 @@ def cheer(world: Shift, worker: int) -> Shift | None:
     hand = world.hands[worker]
     if not hand.up:
         return None
-    cheered = evolve(hand, mood=(hand.mood + 1 if hand.mood < 3 else 0))
+    cheered = evolve(hand, mood=(hand.mood + 1 if hand.mood < 2 else 0))
     return evolve(world, hands=put(world.hands, worker, cheered))
 
 
@@ -527,7 +527,7 @@ def rise(world: Shift, worker: int) -> Shift | None:
 @always()
 def unfinished(world: Shift) -> bool:
     """There is always a lap left."""
-    return world.laps < 3
+    return world.laps < 5
 
 
 @sometimes()
