@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rackproof.checker.lowering.relation import Action, Predicate, Relation
+from rackproof.checker.lowering.relation import Action
 from rackproof.checker.proof.circuit import FALSE, TRUE, Circuit, Graph, Literal, joined
 from rackproof.checker.proof.cnf import Clauses
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.outcomes import Budget, Path, Unknown, effective, path_of
-from rackproof.checker.proof.slicing import sliced
 
 STRIDE = 8
 """The next depth is further away by one for each so many steps."""
@@ -25,22 +24,7 @@ def bounded(
     obligation: Obligation, most: int | None = None, budget: Budget | None = None
 ) -> Path | Unknown:
     """A shortest path to a bad state, or up to which depth (``most`` at last) there is none."""
-    circuit = Circuit(obligation)
-    return _Unrolled(circuit, circuit.gates.or_(circuit.bads)).search(most, budget or Budget())
-
-
-def reached(
-    relation: Relation,
-    goal: Sequence[Predicate],
-    most: int | None = None,
-    budget: Budget | None = None,
-) -> Path | Unknown:
-    """A shortest path to where an instance of a ``sometimes`` is true; its states are of the
-    relation sliced to them.
-    """
-    circuit = Circuit(Obligation(sliced(relation, goal), ()))
-    sought = circuit.gates.or_([circuit.terms.holds(predicate) for predicate in goal])
-    return _Unrolled(circuit, sought).search(most, budget or Budget())
+    return _Unrolled(Circuit(obligation)).search(most, budget or Budget())
 
 
 class _Unrolled:
@@ -48,7 +32,7 @@ class _Unrolled:
     state.
     """
 
-    def __init__(self, circuit: Circuit, sought: Literal) -> None:
+    def __init__(self, circuit: Circuit) -> None:
         self.circuit, self.graph = circuit, Graph()
         self.inputs = [circuit.graph.input() for _ in circuit.moves]
         taken = [
@@ -56,10 +40,10 @@ class _Unrolled:
             for i, move in zip(self.inputs, circuit.moves, strict=True)
         ]
         self.after = joined(circuit, taken)
-        self.goal = sought
+        self.goal = circuit.gates.or_(circuit.bads)
         self.sought: list[Literal] = []
-        self.cone = circuit.graph.cone([sought])
-        self.whole = circuit.graph.cone([sought, *self.after])
+        self.cone = circuit.graph.cone([self.goal])
+        self.whole = circuit.graph.cone([self.goal, *self.after])
         self.state = [TRUE if bit else FALSE for bit in circuit.first]
         self.clauses = Clauses(self.graph, ())
         self.chosen: list[list[Literal]] = []

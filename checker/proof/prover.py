@@ -15,7 +15,8 @@ from typing import Any, Final
 from attrs import define, evolve, field, frozen
 
 from rackproof.checker.lowering.relation import Relation
-from rackproof.checker.proof import abc, clauses, solvers
+from rackproof.checker.proof import clauses, solvers
+from rackproof.checker.proof.abc import abc, program
 from rackproof.checker.proof.bounded import bounded
 from rackproof.checker.proof.certificate import Certificate, certificate
 from rackproof.checker.proof.checking import check
@@ -158,8 +159,8 @@ class Prover:
             BOUNDED: partial(_runner, bounded, shown, budget, KIND),
             PDR: partial(_runner, pdr, shown, budget),
         }
-        if abc.program() is not None:
-            runners[ABC] = partial(_runner, abc.pdr, shown, budget)
+        if program() is not None:
+            runners[ABC] = partial(_runner, abc, shown, budget)
         return runners
 
     def _checked(self, proof: Proof) -> Working:

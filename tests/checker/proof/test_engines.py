@@ -12,9 +12,9 @@ from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.arena import Arena
 from rackproof.checker.lowering.relation import Variable
 from rackproof.checker.proof import abc
-from rackproof.checker.proof.bounded import bounded, reached
+from rackproof.checker.proof.bounded import bounded
 from rackproof.checker.proof.fields import among
-from rackproof.checker.proof.obligations import SAFETY, Obligation, goal, obligation
+from rackproof.checker.proof.obligations import SAFETY, Obligation, obligation, unreachable
 from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, walked
 from rackproof.checker.proof.pdr import pdr
 from rackproof.model.kernel import System
@@ -76,11 +76,10 @@ def test_what_is_wrong_after_sixty_steps_is_found() -> None:
 
 def test_a_goal_is_reached_by_a_shortest_way() -> None:
     system = worlds.shift(2)
-    relation = lower(system)
-    wanted = goal(relation, "all-down")
-    found = reached(relation, wanted)
+    asked = unreachable(lower(system), "all-down")
+    found = bounded(asked)
     assert isinstance(found, Path)
-    prop = wanted[0].property
+    prop = asked.predicates[0].property
     assert len(found.states) - 1 == naive.nearest(system, [prop])
 
 

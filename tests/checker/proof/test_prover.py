@@ -95,6 +95,6 @@ def test_out_of_memory_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module, "pdr", eats)
     monkeypatch.setattr(module, "bounded", eats)
-    monkeypatch.setattr(module.abc, "program", lambda: None)
+    monkeypatch.setattr(module, "program", lambda: None)
     prover = proved(worlds.trays(2, 2))
     assert set(prover.reasons.values()) == {OUT_OF_MEMORY}
