@@ -256,7 +256,8 @@ def _property(prop: Any) -> list[str]:
     if prop.premise:
         lines += _paragraph(f"Put to the test only where: {prop.premise.statement}")
     if prop.lemmas:
-        lines += _paragraph(f"Proved with: {', '.join(lemma.name for lemma in prop.lemmas)}")
+        told = " ".join(lemma.statement for lemma in prop.chain[:-1])
+        lines += _paragraph(f"Lemmas for a proof by induction: {told}")
     lines += [f"  would have caught: {report}" for report in prop.catches]
     violating = (bug for bug in bugs() if prop.name in bug.properties)
     return lines + _bugs("bugs that violate it, and what they come of", violating, "mechanisms")

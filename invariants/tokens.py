@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackproof.invariants.lemmas import resumes_where_it_stopped
 from rackproof.invariants.premises import (
     a_finish_was_delivered,
     a_token_was_delivered,
@@ -18,6 +19,7 @@ from rackproof.model.world import World
     premise=a_token_was_delivered,
     why="A repeated token corrupts text, code and JSON, and is paid for twice.",
     catches=("dynamo#7930", "dynamo#7634", "vllm#38624"),
+    lemmas=(resumes_where_it_stopped,),
 )
 def no_duplicate_tokens(world: World, request: int) -> bool:
     """No position of an output reaches the client twice."""
