@@ -61,7 +61,7 @@ def explore(
 
     asked: the properties that matter; None for all.
     """
-    relation = lower(system)
+    relation = lower(system.with_lemmas if options.engine == "prove" else system)
     if options.compare:
         compare(relation)
     if options.engine == "search":

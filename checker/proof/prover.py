@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
+from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Relation
 from rackproof.checker.proof import clauses, solvers
 from rackproof.checker.proof.abc import abc, program
 from rackproof.checker.proof.bounded import bounded
 from rackproof.checker.proof.certificate import Certificate, certificate
 from rackproof.checker.proof.checking import check
+from rackproof.checker.proof.induction import Undecided, with_lemmas
 from rackproof.checker.proof.obligations import Obligation, obligation, unreachable
 from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, walked
 from rackproof.checker.proof.pdr import pdr
@@ -31,6 +33,7 @@ from rackproof.model.kernel import Property, Scope
 BOUNDED: Final = "bounded check"
 PDR: Final = "pdr (python-sat)"
 ABC: Final = "pdr (berkeley-abc)"
+INDUCTION: Final = "induction (z3)"
 _LAST_WORDS: Final = 2.0
 """Seconds that a runner has, after its time is up, to say how far it came."""
 
@@ -87,7 +90,7 @@ class Prover:
         """All in one proof, which is quicker than one by one, but for those that are violated."""
         while names:
             shown = obligation(self.relation, names)
-            answer: Answer = yield from self._answered(shown)
+            answer: Answer = yield from self._answered(shown, self._chained(names))
             if answer.trace is None:
                 break
             false = self._false(answer.trace, names)
@@ -97,6 +100,12 @@ class Prover:
                 self.proofs[name] = answer.proof
             else:
                 self.reasons[name] = answer.reason or "no proof was found"
+
+    def _chained(self, names: Collection[str]) -> list[Property]:
+        """The properties to show by induction, if their lemmas are there to rely on."""
+        there = self.relation.system.properties
+        wanted = [prop for prop in there if prop.name in names]
+        return wanted if all(item in there for prop in wanted for item in prop.chain) else []
 
     def _false(self, trace: Trace, names: Collection[str]) -> set[str]:
         """The properties that a run violates; it is a counterexample of each."""
@@ -126,25 +135,27 @@ class Prover:
         else:
             self.reasons[premise.name] = answer.reason or "no run was found that satisfies it"
 
-    def _answered(self, shown: Obligation) -> Working:
+    def _answered(self, shown: Obligation, chained: Sequence[Property] = ()) -> Working:
         """A proof, or a shortest run, or why there is neither."""
         began = time.monotonic()
-        found: _Found = yield from self._raced(shown)
+        found: _Found = yield from self._raced(self._runners(shown, chained))
         if found.path is not None:
             return Answer(trace=walked(shown.relation, found.path))
         if found.clauses is None:
             return Answer(reason=found.reason)
+        if found.runner == INDUCTION:
+            shown = obligation(self.relation, [item.name for p in chained for item in p.chain])
         nodes = clauses.heard(shown.relation.arena, found.clauses)
         proof = Proof(shown, nodes, found.runner, time.monotonic() - began)
         return (yield from self._checked(proof))
 
-    def _raced(self, shown: Obligation) -> Working:
+    def _raced(self, runners: Mapping[str, Runner]) -> Working:
         """The first invariant; where there is a run, the one that the bounded check finds.
 
         That one is a shortest, whatever ends first; another counts only if there is no time for it.
         """
         found = _Found()
-        with Race(self._runners(shown), self.memory) as race:
+        with Race(runners, self.memory) as race:
             while not race.is_over and found.clauses is None and not self._is_late:
                 for told in race.news(self.patience):
                     found.take(told)
@@ -153,12 +164,14 @@ class Prover:
                 yield
         return found
 
-    def _runners(self, shown: Obligation) -> dict[str, Runner]:
+    def _runners(self, shown: Obligation, chained: Sequence[Property]) -> dict[str, Runner]:
         budget = Budget.of(self._left, self.memory)
         runners: dict[str, Runner] = {
             BOUNDED: partial(_runner, bounded, shown, budget, KIND),
             PDR: partial(_runner, pdr, shown, budget),
         }
+        if chained:
+            runners[INDUCTION] = partial(_induced, self.relation, chained, budget.deadline)
         if program() is not None:
             runners[ABC] = partial(_runner, abc, shown, budget)
         return runners
@@ -243,6 +256,20 @@ def _runner(engine: Engine, shown: Obligation, budget: Budget, niceness: int = 0
     yield (
         clauses.told(shown.relation.arena, found.clauses) if isinstance(found, Invariant) else found
     )
+
+
+def _induced(
+    relation: Relation, chained: Sequence[Property], deadline: float | None
+) -> Iterator[Any]:
+    """In a process of its own: clauses by induction, property by property."""
+    os.nice(KIND)
+    found: dict[Node, None] = {}
+    for prop in chained:
+        _, by = with_lemmas(relation, prop, deadline)
+        if isinstance(by, Undecided) or by.clauses is None:
+            return  # the others go on
+        found |= dict.fromkeys(by.clauses)
+    yield clauses.told(relation.arena, found)
 
 
 def _checker(item: Certificate, solver: str, seconds: float | None) -> Iterator[str]:
