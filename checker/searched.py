@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from rackproof.checker.lowering.relation import Action, Relation
+from rackproof.checker.lowering.relation import Relation, error_in_words
 from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import interchangeable
@@ -33,7 +33,7 @@ def searched(
         progress=progress,
     )
     if seen.raises:
-        raise ModelError(raised_in_words(system, seen.raises[0]))
+        raise model_error(system, seen.raises[0])
     traces = {name: trace_of(system, seen, name, found) for name, found in seen.violations.items()}
     fired = frozenset(relation.actions[number].firing.transition.name for number in seen.fired)
     possible = {action.firing.transition.name for action in relation.actions}
@@ -81,14 +81,6 @@ def _fewest(system: System, seen: Exploration, traces: Mapping[str, Trace]) -> I
             yield name
 
 
-def raised_in_words(system: System, raised: Raised) -> str:
-    """Where a model raises, and in what."""
-    owner = raised.owner
-    if isinstance(owner, Action):
-        what = f"in: {owner.firing.words(system)}"
-    else:
-        what = f"in the property {owner.property.name}"
-    where = raised.leaf.where
-    steps = raised.found.steps
-    after = f"after {steps} step{'' if steps == 1 else 's'}" if steps else "at once"
-    return f"{where}: {raised.leaf.message} ({what}, {after})"
+def model_error(system: System, raised: Raised) -> ModelError:
+    """The mistake of a model that raises in a reachable state."""
+    return ModelError(error_in_words(system, raised.owner, raised.leaf, raised.found.steps))

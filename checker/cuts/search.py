@@ -28,11 +28,11 @@ from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Predicate, Test, Tree, Verdict
 from rackproof.checker.search import SOUGHT, Exploration, Limits
 from rackproof.checker.search import explore as search
-from rackproof.checker.searched import Progress, raised_in_words, trace_of
+from rackproof.checker.searched import Progress, model_error, trace_of
 from rackproof.checker.symmetry import Class, interchangeable
 from rackproof.checker.trace import Trace, for_ever, run
 from rackproof.checker.verdicts import ABSENT, UNMET
-from rackproof.model.kernel import Firing, ModelError, Property, Scope, System
+from rackproof.model.kernel import Firing, Property, Scope, System
 
 MOST_COUNTED: Final = 1_000_000
 """More sets of events than this are not counted one by one."""
@@ -169,7 +169,7 @@ class _Enumeration:
             progress=self.progress,
         )
         if seen.raises:
-            raise ModelError(raised_in_words(self.watch.system, seen.raises[0]))
+            raise model_error(self.watch.system, seen.raises[0])
         self.searches += 1
         self.largest = max(self.largest, seen.states)
         for finding in self._open:

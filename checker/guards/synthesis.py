@@ -43,11 +43,11 @@ from rackproof.checker.lowering.relation import (
 )
 from rackproof.checker.search import Exploration, Limits
 from rackproof.checker.search import explore as search
-from rackproof.checker.searched import Progress, raised_in_words
+from rackproof.checker.searched import Progress, model_error
 from rackproof.checker.symmetry import Class, interchangeable
 from rackproof.checker.trace import EngineError
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import ModelError, Property, Scope, System, Transition
+from rackproof.model.kernel import Property, Scope, System, Transition
 from rackproof.scenarios.steps import kebab
 
 MOST_STATES: Final = 300_000
@@ -150,7 +150,7 @@ class _Model:
         self.classes = interchangeable(self.relation)
         self.before = self.searched(self.relation, self.classes, keep=True)
         if self.before.raises:
-            raise ModelError(raised_in_words(system, self.before.raises[0]))
+            raise model_error(system, self.before.raises[0])
 
     @cached_property
     def graph(self) -> StateGraph:

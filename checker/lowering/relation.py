@@ -118,3 +118,13 @@ class Relation:
     def value(self, node: Node, ordinals: Sequence[int]) -> int:
         """The value of an expression in a state."""
         return self.arena.evaluate(node, ordinals.__getitem__)
+
+
+def error_in_words(system: System, owner: Action | Predicate, leaf: Raises, steps: int) -> str:
+    """Where a model raises, in what, and after how many steps."""
+    if isinstance(owner, Action):
+        what = f"in: {owner.firing.words(system)}"
+    else:
+        what = f"in the property {owner.property.name}"
+    after = f"after {steps} step{'' if steps == 1 else 's'}" if steps else "at once"
+    return f"{leaf.where}: {leaf.message} ({what}, {after})"

@@ -15,7 +15,7 @@ from typing import Any, Final
 from attrs import define, evolve, field, frozen
 
 from rackproof.checker.lowering.arena import Node
-from rackproof.checker.lowering.relation import Relation
+from rackproof.checker.lowering.relation import Action, Predicate, Raises, Relation, error_in_words
 from rackproof.checker.proof import clauses, solvers
 from rackproof.checker.proof.abc import abc, program
 from rackproof.checker.proof.bounded import bounded
@@ -28,7 +28,7 @@ from rackproof.checker.proof.pdr import pdr
 from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.race import Race, Runner, Told
 from rackproof.checker.trace import EngineError, Trace
-from rackproof.model.kernel import Property, Scope
+from rackproof.model.kernel import ModelError, Property, Scope
 
 BOUNDED: Final = "bounded check"
 PDR: Final = "pdr (python-sat)"
@@ -140,6 +140,7 @@ class Prover:
         began = time.monotonic()
         found: _Found = yield from self._raced(self._runners(shown, chained))
         if found.path is not None:
+            _check_errors(shown, found.path)
             return Answer(trace=walked(shown.relation, found.path))
         if found.clauses is None:
             return Answer(reason=found.reason)
@@ -247,6 +248,20 @@ class _Found:
             else "; ".join(f"{n}: {w}" for n, w in sorted(self.troubles.items()))
         )
         return f"{whole or 'out of time'}{seen}"
+
+
+def _check_errors(shown: Obligation, path: Path) -> None:
+    """``ModelError`` where the model raises in a state of a path."""
+    relation = shown.relation
+    for steps, state in enumerate(path.states):
+        ordinals = list(relation.initial)
+        for variable, ordinal in zip(relation.variables, state, strict=True):
+            ordinals[variable.slot] = ordinal
+        owners: list[Action | Predicate] = [*relation.actions, *shown.predicates]
+        for owner in owners:
+            leaf = relation.leaf(owner.tree, ordinals)
+            if isinstance(leaf, Raises):
+                raise ModelError(error_in_words(relation.system, owner, leaf, steps))
 
 
 def _runner(engine: Engine, shown: Obligation, budget: Budget, niceness: int = 0) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import worlds
@@ -15,7 +16,17 @@ from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.proof.prover import Prover
 from rackproof.checker.proof.race import OUT_OF_MEMORY
 from rackproof.checker.verdicts import Verdict, results
-from rackproof.model.kernel import Scope, System
+from rackproof.model.kernel import (
+    ModelError,
+    Scope,
+    System,
+    always,
+    bounded,
+    evolve,
+    frozen,
+    step,
+    transition,
+)
 from rackproof.scenarios.loader import load
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -98,3 +109,50 @@ def test_out_of_memory_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "program", lambda: None)
     prover = proved(worlds.trays(2, 2))
     assert set(prover.reasons.values()) == {OUT_OF_MEMORY}
+
+
+@frozen
+class Walk:
+    at: int = bounded(0, 9)
+
+
+@transition(step)
+def onward(world: Walk) -> Walk | None:
+    """One step further, at the end one too many."""
+    return evolve(world, at=world.at + 1)
+
+
+@transition(step)
+def back(world: Walk) -> Walk | None:
+    """Back to the start."""
+    return evolve(world, at=0)
+
+
+@always()
+def looked_up(world: Walk) -> bool:
+    """A predicate that raises at five."""
+    return ("a", "b", "c", "d", "e")[world.at] != "z"
+
+
+@always()
+def never_seven(world: Walk) -> bool:
+    """What is false at seven."""
+    return world.at != 7
+
+
+@pytest.mark.parametrize("moves", [(onward,), (onward, back)])
+@pytest.mark.parametrize("props", [(), (looked_up,), (never_seven,), (looked_up, never_seven)])
+def test_what_raises_is_a_mistake_of_the_model(moves: Any, props: Any) -> None:
+    system = System("walk", Walk(), moves, (*props, unrelated))
+    with pytest.raises(ModelError):
+        explore(system, None, Options("search"))
+    with pytest.raises(ModelError) as proven:
+        proved(system)
+    where = "domain" if looked_up not in props else "index out of range"
+    assert where in str(proven.value)
+
+
+@always()
+def unrelated(_world: Walk) -> bool:
+    """Always true, and nothing depends on it."""
+    return True
