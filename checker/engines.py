@@ -97,21 +97,23 @@ def _proved(
         return evolve(near, engine="prove")
     left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
     rest = tuple(name for name in names if name not in near.violated)
-    prover = Prover(relation, rest, set(near.reached), left, options.memory)
+    prover = Prover(relation, rest, set(near.reached), unmet(relation, near), left, options.memory)
     prover.run()
     return merged(near, prover)
 
 
+def unmet(relation: Relation, seen: Findings) -> set[str]:
+    """What a search that has seen every state has seen in none, of all that is to happen once."""
+    properties = relation.system.properties
+    goals = {p.premise for p in properties if p.premise}
+    goals |= {p for p in properties if p.scope is Scope.SOMETIMES}
+    return {p.name for p in goals if p.name not in seen.reached} if seen.reason is None else set()
+
+
 def merged(seen: Findings, prover: Prover) -> Findings:
     """What a search saw, with what was proved."""
-    system = prover.relation.system
-    never = set(prover.never)
-    if seen.reason is None:
-        goals = {p.premise for p in system.properties} | {
-            p for p in system.properties if p.scope is Scope.SOMETIMES
-        }
-        never |= {p.name for p in goals if p is not None and p.name not in seen.reached}
-    loops = [p.name for p in system.properties if p.scope is Scope.EVENTUALLY]
+    properties = prover.relation.system.properties
+    loops = [p.name for p in properties if p.scope is Scope.EVENTUALLY]
     return evolve(
         seen,
         engine="prove",
@@ -119,7 +121,7 @@ def merged(seen: Findings, prover: Prover) -> Findings:
         violated={**prover.violated, **seen.violated},
         reached=seen.reached | prover.reached,
         proofs=prover.proofs,
-        never=frozenset(never),
+        never=frozenset(prover.never),
         reasons={**dict.fromkeys(loops, LOOPS), **prover.reasons} if seen.reason else {},
     )
 
@@ -135,7 +137,7 @@ def _both(
 
     A search that is exhausted says more than a proof (it has seen every property), so it counts.
     """
-    prover = Prover(relation, tuple(names), set(), options.seconds, options.memory)
+    prover = Prover(relation, tuple(names), seconds=options.seconds, memory=options.memory)
     every = {prop.name for prop in relation.system.properties}
     with Beside(prover, frozenset(sought or every), progress) as beside:
         limits = Limits(options.seconds, options.memory, enough=beside.enough)

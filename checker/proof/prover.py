@@ -57,21 +57,21 @@ class Answer:
 class Prover:
     """Proves properties of a relation beside whatever else this process does.
 
-    names: the properties to prove. reached: the ``sometimes`` properties, premises among them, that
-    are known to be satisfied by some run. seconds, memory: limits, of all and of each process.
+    names: the properties to prove. reached, never: the ``sometimes`` properties, premises among
+    them, that are known to be satisfied by some run, and by none. seconds, memory: limits, of all and of each process.
     patience: how long to wait for news before a yield. After ``work``: what is proved, violated,
     never satisfied, and why nothing is known of the rest.
     """
 
     relation: Relation
     names: tuple[str, ...]
-    reached: set[str]
+    reached: set[str] = field(factory=set)
+    never: set[str] = field(factory=set)
     seconds: float | None = None
     memory: int | None = None
     patience: float = 0.2
     proofs: dict[str, Proof] = field(factory=dict)
     violated: dict[str, Trace] = field(factory=dict)
-    never: set[str] = field(factory=set)
     reasons: dict[str, str] = field(factory=dict)
     _started: float = field(factory=time.monotonic)
 
@@ -124,7 +124,7 @@ class Prover:
         properties = self.relation.system.properties
         wanted = [p.premise for p in properties if p.name in self.proofs and p.premise]
         wanted += [p for p in properties if p.scope is Scope.SOMETIMES]
-        return [p for p in dict.fromkeys(wanted) if p.name not in self.reached]
+        return [p for p in dict.fromkeys(wanted) if p.name not in self.reached | self.never]
 
     def _reach(self, premise: Property) -> Working:
         answer: Answer = yield from self._answered(unreachable(self.relation, premise.name))

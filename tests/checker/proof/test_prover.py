@@ -35,7 +35,7 @@ SCENARIOS = Path(__file__).parents[3] / "scenarios"
 def proved(system: System, seconds: float | None = None) -> Prover:
     """Everything by proof alone, without a search before it."""
     names = tuple(prop.name for prop in system.properties if prop.scope in SAFETY)
-    prover = Prover(lower(system), names, set(), seconds)
+    prover = Prover(lower(system), names, seconds=seconds)
     prover.run()
     return prover
 
