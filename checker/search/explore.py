@@ -19,6 +19,7 @@ from rackproof.checker.lowering.relation import Action, Relation
 from rackproof.checker.native import Native
 from rackproof.checker.native.memory import Own
 from rackproof.checker.native.native import Words
+from rackproof.checker.native.program import Local
 from rackproof.checker.search.cycles import Cycles
 from rackproof.checker.search.paths import Cell, holds, path_to
 from rackproof.checker.search.results import (
@@ -48,6 +49,7 @@ def explore(
     stop_when: Collection[str] | None = None,
     progress: Progress | None = None,
     keep: bool = False,
+    alone: Sequence[Local] = (),
 ) -> Exploration:
     """Visit every reachable state of a relation.
 
@@ -56,7 +58,7 @@ def explore(
     progress: called a few times a second. keep: give back all the states too.
     """
     started = time.monotonic()
-    native = Native(relation, classes)
+    native = Native(relation, classes, alone)
     prepared = time.monotonic() - started
     workers = workers or available_cores()
     limits = limits or Limits()
