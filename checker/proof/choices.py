@@ -83,12 +83,21 @@ class _Search:
         return ((slot, ordinal) for ordinal in range(variable.low, variable.high + 1))
 
     def measure(self) -> Measure:
-        """The measure with the least sum at the start."""
-        for _ in range(MOST_ROUNDS):
-            measure = self._proposed()
-            if not self._refuted(measure):
-                return measure
-        raise NotShown("no bound is found on how many are chosen")
+        """The measure with the least sum at the start, shown for every step."""
+        questions = [(self._grows, a) for a in self.relation.actions if a.writes & set(self.slots)]
+        questions += [(self._stays, action) for action in self.choosing]
+        measure, passed, rounds = self._proposed(), 0, 0
+        while passed < len(questions):
+            ask, action = questions[0]
+            if ask(measure, action):
+                rounds += 1
+                if rounds > MOST_ROUNDS:
+                    raise NotShown("no bound is found on how many are chosen")
+                measure, passed = self._proposed(), 0
+            else:
+                questions.append(questions.pop(0))
+                passed += 1
+        return measure
 
     def _proposed(self) -> Measure:
         if self.program.check() != z3.sat:
@@ -96,16 +105,6 @@ class _Search:
         model = self.program.model()
         found = {v: model.eval(weight, True).as_fraction() for v, weight in self.unknown.items()}
         return Measure({value: Fraction(weight) for value, weight in found.items() if weight})
-
-    def _refuted(self, measure: Measure) -> bool:
-        """Whether some step is not as a measure has it; each such step is added to the program."""
-        found = False
-        for action in self.relation.actions:
-            if action.writes & set(self.slots):
-                found |= self._grows(measure, action)
-        for action in self.choosing:
-            found |= self._stays(measure, action)
-        return found
 
     def _grows(self, measure: Measure, action: Action) -> bool:
         step = self.ours.action(action)

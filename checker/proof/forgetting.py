@@ -14,6 +14,7 @@ bystander is, without them, a run of the smaller; and what a property reads of i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
@@ -24,7 +25,8 @@ from attrs import frozen
 from rackproof.checker.lowering.relation import Action, Predicate, Relation
 from rackproof.checker.proof import z3terms
 from rackproof.checker.proof.terms import Vector
-from rackproof.model.kernel import Identifiers
+from rackproof.checker.symmetry import interchangeable
+from rackproof.model.kernel import Bundle, Identifiers
 from rackproof.model.kernel.domains import Identifier
 from rackproof.model.kernel.schema import Lane, Path
 
@@ -38,32 +40,45 @@ class NotShown(Exception):
 
 @frozen
 class Renaming:
-    """The identifiers of a larger relation as a smaller one has them, by name."""
+    """The identifiers of a larger relation as a smaller one has them: in order, without those of a
+    bundle that is forgotten.
+    """
 
     larger: Relation
     smaller: Relation
+    forgotten: Bundle
 
     @cached_property
     def known(self) -> Mapping[Lane, int]:
         """Where the smaller has each identifier that it has."""
-        ours, theirs = self.larger.system, self.smaller.system
         found: dict[Lane, int] = {}
-        for sort, count in ours.schema.counts.items():
-            there = theirs.schema.counts.get(sort, 0)
-            places = {theirs.label(sort, index): index for index in range(there)}
-            for index in range(count):
-                if (label := ours.label(sort, index)) in places:
-                    found[sort, index] = places[label]
+        for sort, count in self.larger.system.schema.counts.items():
+            kept = [i for i in range(count) if (sort, i) not in self.forgotten]
+            found |= {(sort, index): place for place, index in enumerate(kept)}
         return found
+
+    @property
+    def fits(self) -> bool:
+        """Whether what is kept is as many of each sort as the smaller has."""
+        kept = Counter(sort for sort, _ in self.known)
+        return kept == Counter(self.smaller.system.schema.counts)
+
+    @property
+    def alike(self) -> int:
+        """How many identifiers have the same name in both."""
+        ours, theirs = self.larger.system, self.smaller.system
+        return sum(
+            ours.label(sort, index) == theirs.label(sort, place)
+            for (sort, index), place in self.known.items()
+        )
 
     def is_bystander(self, sort: Identifiers, index: int) -> bool:
         """Whether the smaller lacks an identifier."""
-        return index >= 0 and (sort, index) not in self.known
+        return (sort, index) in self.forgotten
 
     def sorts(self) -> frozenset[Identifiers]:
         """The sorts of which the smaller lacks some."""
-        counts = self.larger.system.schema.counts
-        return frozenset(s for s, n in counts.items() for i in range(n) if self.is_bystander(s, i))
+        return frozenset(sort for sort, _ in self.forgotten)
 
     def arguments(
         self, parameters: Iterable[tuple[str, Identifiers]], arguments: Iterable[int]
@@ -93,13 +108,26 @@ class Renaming:
         return found
 
 
+def bystander(larger: Relation, smaller: Relation) -> Renaming:
+    """The last of some interchangeable bundles, without which the larger is of the smaller's size.
+
+    Where there are several such, the one without which the most keep their names. ``NotShown``
+    where there is none.
+    """
+    ways = [Renaming(larger, smaller, bundles[-1]) for bundles in interchangeable(larger)]
+    ways = [way for way in ways if way.fits]
+    if not ways:
+        raise NotShown("those of which there are more are not all alike")
+    return max(ways, key=lambda way: way.alike)
+
+
 class Forgetting:
     """What is to be shown of a larger and a smaller relation, asked of z3."""
 
-    def __init__(self, larger: Relation, smaller: Relation) -> None:
+    def __init__(self, renaming: Renaming) -> None:
         """Relate a state of the larger to one of the smaller, of which only budgets are its own."""
-        self.larger, self.smaller = larger, smaller
-        self.renaming = Renaming(larger, smaller)
+        self.renaming = renaming
+        self.larger, self.smaller = larger, smaller = renaming.larger, renaming.smaller
         self.here = z3terms.state(larger)
         self.ours = z3terms.terms(larger, self.here)
         self.budgets = frozenset(self._budgets())
