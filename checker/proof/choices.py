@@ -38,7 +38,9 @@ class Measure:
 
     def of(self, ordinals: Mapping[int, int]) -> Fraction:
         """What a state weighs."""
-        return sum((self.weights.get(value, Fraction(0)) for value in ordinals.items()), Fraction(0))
+        return sum(
+            (self.weights.get(value, Fraction(0)) for value in ordinals.items()), Fraction(0)
+        )
 
 
 def most_choices(forgetting: Forgetting) -> int:
@@ -54,14 +56,16 @@ class _Search:
 
     def __init__(self, forgetting: Forgetting) -> None:
         self.forgetting, self.relation = forgetting, forgetting.larger
-        self.ours, self.here = forgetting.ours, forgetting.here
+        self.here = forgetting.here
         self.choosing = [a for a in self.relation.actions if forgetting.may_choose(a)]
         self.slots = tuple(self._slots())
         self.free = z3.SimpleSolver()
         self.free.add(*z3terms.within(self.relation, self.here))
         self.program = z3.Optimize()
         self.unknown = {
-            value: z3.Real(f"w{value[0]}_{value[1]}") for slot in self.slots for value in self._values(slot)
+            value: z3.Real(f"w{value[0]}_{value[1]}")
+            for slot in self.slots
+            for value in self._values(slot)
         }
         self.program.add(*(weight >= 0 for weight in self.unknown.values()))
         first = self.relation.initial
@@ -107,7 +111,7 @@ class _Search:
         return Measure({value: Fraction(weight) for value, weight in found.items() if weight})
 
     def _grows(self, measure: Measure, action: Action) -> bool:
-        step = self.ours.action(action)
+        step = self.forgetting.step(action)
         lost = self._lost(measure, action)
         return self._counterexample(self.free, action, [step.enabled, lost < 0], 0)
 
@@ -126,14 +130,16 @@ class _Search:
         if answer != z3.sat:
             raise NotShown("the solver gives up")
         before = z3terms.values(solver.model(), self.here)
-        after = z3terms.values(solver.model(), merged(self.here, self.ours.action(action).after))
+        after = z3terms.values(
+            solver.model(), merged(self.here, self.forgetting.step(action).after)
+        )
         lost = [self.unknown[s, before[s]] - self.unknown[s, after[s]] for s in self.slots]
         self.program.add(z3.Sum(*lost, z3.RealVal(0)) >= least)
         return True
 
     def _lost(self, measure: Measure, action: Action) -> z3.ArithRef:
         """By how much an action makes the sum less."""
-        after = merged(self.here, self.ours.action(action).after)
+        after = merged(self.here, self.forgetting.step(action).after)
         written = [slot for slot in self.slots if slot in action.writes]
         parts = [
             self._weight(measure, self.here, slot) - self._weight(measure, after, slot)

@@ -30,7 +30,6 @@ from rackproof.checker.verdicts import Verdict
 from rackproof.model.kernel import ModelError, Property, Scope, System
 from rackproof.scenarios.schema import Setting
 
-
 Sizes = Mapping[str, int]
 """How many there are of each role."""
 
@@ -184,7 +183,7 @@ class _Sizes:
         """Show that one more of a role makes no difference."""
         larger = self._more(smaller, role)
         ours, theirs = self._relation(larger), self._relation(smaller)
-        forgetting = Forgetting(bystander(ours, theirs))
+        forgetting = Forgetting(bystander(ours, theirs, larger[role]))
         spoken = forgetting.check(ours.predicates)
         chosen = most_choices(forgetting)
         shown = Shown(role, larger, smaller, chosen, spoken, forgetting.shown_count)

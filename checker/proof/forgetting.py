@@ -15,7 +15,7 @@ bystander is, without them, a run of the smaller; and what a property reads of i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -24,7 +24,7 @@ from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action, Predicate, Relation
 from rackproof.checker.proof import z3terms
-from rackproof.checker.proof.terms import Vector
+from rackproof.checker.proof.terms import Stepped, Vector
 from rackproof.checker.symmetry import interchangeable
 from rackproof.model.kernel import Bundle, Identifiers
 from rackproof.model.kernel.domains import Identifier
@@ -92,7 +92,9 @@ class Renaming:
     @cached_property
     def slots(self) -> Mapping[int, int]:
         """The slot of the smaller for each variable of the larger that it has."""
-        theirs: dict[Path, int] = {s.path: i for i, s in enumerate(self.smaller.system.schema.slots)}
+        theirs: dict[Path, int] = {
+            s.path: i for i, s in enumerate(self.smaller.system.schema.slots)
+        }
         ours = self.larger.system.schema.slots
         found: dict[int, int] = {}
         for variable in self.larger.variables:
@@ -100,21 +102,22 @@ class Renaming:
             if not any(self.is_bystander(*lane) for lane in slot.lanes):
                 lanes = iter(slot.lanes)
                 path = tuple(
-                    self.known[next(lanes)] if isinstance(part, int) else part
-                    for part in slot.path
+                    self.known[next(lanes)] if isinstance(part, int) else part for part in slot.path
                 )
                 if path in theirs:
                     found[variable.slot] = theirs[path]
         return found
 
 
-def bystander(larger: Relation, smaller: Relation) -> Renaming:
-    """The last of some interchangeable bundles, without which the larger is of the smaller's size.
+def bystander(larger: Relation, smaller: Relation, count: int) -> Renaming:
+    """The last of so many interchangeable bundles, without which the larger is of the smaller's
+    size.
 
     Where there are several such, the one without which the most keep their names. ``NotShown``
     where there is none.
     """
-    ways = [Renaming(larger, smaller, bundles[-1]) for bundles in interchangeable(larger)]
+    classes = [bundles for bundles in interchangeable(larger) if len(bundles) == count]
+    ways = [Renaming(larger, smaller, bundles[-1]) for bundles in classes]
     ways = [way for way in ways if way.fits]
     if not ways:
         raise NotShown("those of which there are more are not all alike")
@@ -130,11 +133,13 @@ class Forgetting:
         self.larger, self.smaller = larger, smaller = renaming.larger, renaming.smaller
         self.here = z3terms.state(larger)
         self.ours = z3terms.terms(larger, self.here)
+        self._steps: dict[int, Stepped[z3.ArithRef, z3.BoolRef]] = {}
         self.budgets = frozenset(self._budgets())
         self.shown_count = 0
         self.there = self._related_state()
         self.theirs = z3terms.terms(smaller, self.there)
         self._theirs = {(a.firing.transition.name, a.firing.arguments): a for a in smaller.actions}
+        self._departures: dict[int, z3.BoolRef] = {}
         self.solver = z3.SimpleSolver()
         self.solver.set("rlimit", HARDEST)
         self.solver.add(*z3terms.within(larger, self.here), *self._more_left())
@@ -181,17 +186,28 @@ class Forgetting:
 
     def departure(self, action: Action) -> z3.BoolRef:
         """An action leads away from the smaller, or to where a bystander is none any more."""
-        stepped = self.ours.action(action)
+        if id(action) not in self._departures:
+            self._departures[id(action)] = self._departure(action)
+        return self._departures[id(action)]
+
+    def _departure(self, action: Action) -> z3.BoolRef:
+        stepped, other = self.step(action), self._matching(action)
         after = merged(self.here, stepped.after)
-        ways = [self._related(after, self.there)]
-        other = self._matching(action)
+        ways = [self._related(after, self.there, action.writes)]
         if other is not None:
             matched = self.theirs.action(other)
+            back = {place: slot for slot, place in self.renaming.slots.items()}
+            written = action.writes | {back[place] for place in other.writes if place in back}
             then = merged(self.there, matched.after)
-            ways.append(z3.And(matched.enabled, self._related(after, then)))
-        return z3.And(
-            stepped.enabled, z3.Not(z3.And(self._all_bystanders(after), z3.Or(*ways)))
-        )
+            ways.append(z3.And(matched.enabled, self._related(after, then, written)))
+        stay = self._all_bystanders(after, action.writes)
+        return z3.And(stepped.enabled, z3.Not(z3.And(stay, z3.Or(*ways))))
+
+    def step(self, action: Action) -> Stepped[z3.ArithRef, z3.BoolRef]:
+        """What an action of the larger does."""
+        if id(action) not in self._steps:
+            self._steps[id(action)] = self.ours.action(action)
+        return self._steps[id(action)]
 
     def speaks_of_bystanders(self, predicate: Predicate) -> bool:
         """Whether an instance is about a bystander."""
@@ -223,8 +239,7 @@ class Forgetting:
                 continue
             writing = (a for a in self.larger.actions if slot in a.writes)
             if all(
-                solver.check(self.ours.action(a).after.numbers[slot] > number) == z3.unsat
-                for a in writing
+                solver.check(self.step(a).after.numbers[slot] > number) == z3.unsat for a in writing
             ):
                 yield slot
 
@@ -259,7 +274,9 @@ class Forgetting:
         return [theirs >= ours for ours, theirs in pairs] + self._in_range()
 
     def _paired_budgets(self) -> list[tuple[int, int]]:
-        pairs = [(s, self.renaming.slots[s]) for s in sorted(self.budgets) if s in self.renaming.slots]
+        pairs = [
+            (s, self.renaming.slots[s]) for s in sorted(self.budgets) if s in self.renaming.slots
+        ]
         return [(s, t) for s, t in pairs if any(v.slot == t for v in self.smaller.variables)]
 
     def _in_range(self) -> list[z3.BoolRef]:
@@ -267,10 +284,14 @@ class Forgetting:
         high = {v.slot: v for v in self.smaller.variables}
         return [self.there.numbers[t] <= high[t].high for _, t in self._paired_budgets()]
 
-    def _related(self, here: z3terms.State, there: z3terms.State) -> z3.BoolRef:
-        """Whether two states are related."""
+    def _related(
+        self, here: z3terms.State, there: z3terms.State, written: Collection[int]
+    ) -> z3.BoolRef:
+        """Whether two states are related that were so before these variables were written."""
         found: list[z3.BoolRef] = []
         for slot, place in self.renaming.slots.items():
+            if slot not in written:
+                continue
             if slot in self.budgets:
                 if place in there.numbers:
                     found.append(there.numbers[place] >= here.numbers[slot])
@@ -280,27 +301,32 @@ class Forgetting:
                 found.append(there.numbers[place] == self._renamed(slot, here.numbers[slot]))
         return z3.And(*found)
 
-    def _all_bystanders(self, state: z3terms.State) -> z3.BoolRef:
-        """No field holds an identifier that the smaller lacks."""
+    def _all_bystanders(
+        self, state: z3terms.State, written: Collection[int] | None = None
+    ) -> z3.BoolRef:
+        """No field (of those given) holds an identifier that the smaller lacks."""
         slots = self.larger.system.schema.slots
         found: list[z3.BoolRef] = []
         for slot, number in state.numbers.items():
             domain = slots[slot].domain
-            if isinstance(domain, Identifier):
+            if isinstance(domain, Identifier) and (written is None or slot in written):
                 found += [
                     number != index
                     for index in range(domain.count)
                     if self.renaming.is_bystander(domain.sort, index)
                 ]
-        return z3.And(*found, *self._in_no_set(state))
+        return z3.And(*found, *self._in_no_set(state, written))
 
-    def _in_no_set(self, state: z3terms.State) -> Iterator[z3.BoolRef]:
+    def _in_no_set(
+        self, state: z3terms.State, written: Collection[int] | None
+    ) -> Iterator[z3.BoolRef]:
         """No set of another identifier's has a bystander for a member."""
         slots = self.larger.system.schema.slots
         for slot, truth in state.truths.items():
             lanes = slots[slot].lanes
             of_bystanders = [lane for lane in lanes if self.renaming.is_bystander(*lane)]
-            if of_bystanders and len(of_bystanders) < len(lanes):
+            among_others = 0 < len(of_bystanders) < len(lanes)
+            if among_others and (written is None or slot in written):
                 yield z3.Not(truth)
 
 

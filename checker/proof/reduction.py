@@ -25,6 +25,7 @@ without which B is impossible came out the other way for good.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -49,8 +50,7 @@ from rackproof.checker.proof.terms import Vector
 from rackproof.model.kernel import Scope
 from rackproof.model.kernel.domains import Identifier
 
-import os
-CONTEXT=int(os.environ.get("CONTEXT","1"))
+CONTEXT = int(os.environ.get("CONTEXT", "1"))
 HARDEST: Final = 20_000
 """Steps of z3 (its resource units, in thousands) that a question may take; unlike seconds they are
 the same on every machine.
@@ -168,7 +168,10 @@ class _Check:
         enabled = self.side.enabled(action)
         for predicate in self.seen:
             if predicate.reads & action.writes:
-                lost = z3.And(*self._noteworthy(predicate, before), z3.Not(z3.And(*self._noteworthy(predicate, after))))
+                lost = z3.And(
+                    *self._noteworthy(predicate, before),
+                    z3.Not(z3.And(*self._noteworthy(predicate, after))),
+                )
                 if not self.shown(enabled, lost):
                     raise _NotShown(f"{predicate.property.name} may see it")
         for other in self.raising:
@@ -233,8 +236,13 @@ class _Check:
     def _stays(self, action: Action, literal: Node, given: z3.BoolRef) -> bool:
         slots, before = self.arena.slots(literal), self.side.terms.truth(literal)
         for other in self.relation.actions:
-            if other is not action and other.writes & slots and not self._always_stays(other, literal):
-                if not CONTEXT: return False
+            if (
+                other is not action
+                and other.writes & slots
+                and not self._always_stays(other, literal)
+            ):
+                if not CONTEXT:
+                    return False
                 if not self.shown(
                     self.side.enabled(action),
                     self.side.enabled(other),
