@@ -2,30 +2,30 @@
 
 Where a step of the protocol is possible that nothing else can interfere with any more, a search may
 take it alone and leave out every other order (an ample set of one; Peled, CAV 1993). A *local step*
-is an action A with a condition P, such that in every state (of the variables' ranges) in which P
-holds and A is possible, for every other action B that is possible there:
+is an action A (a step or a timer) with a condition P, such that in every state (of the variables'
+ranges) in which P holds and A is possible:
 
-- A and B commute: neither disables the other, and both orders end in the same state;
-- P still holds after B;
-- what is to be seen stays so: where an instance of a property that is not asked at rest is false (a
-  ``sometimes``: true), or where the model raises an error, that is still so after A.
+- with every other action B that is possible there, A commutes: neither disables the other, and both
+  orders end in the same state; and P still holds after B;
+- A hides nothing: where an instance of a property that is asked of every state or for ever is false
+  (a ``sometimes``: true), or where the model raises an error, that is still so after A.
 
 And some measure grows with every local step (lexicographic, each part the sum of one field over all
-identifiers, so that no renaming changes it): no loop has local steps alone.
+identifiers, so that no renaming changes it): no loop is made of local steps alone.
 
-Then every state without steps is still reached, with no more faults; so is, for each property that
-is violated (or reached), a state that violates (reaches) it; and where a run can go on for ever
-with a property false all along, it still can. Runs become longer, though: a run that is found is no
-shortest one.
+Then every state at rest is still reached, with no more faults; so is, for each property that some
+state violates (or reaches), a state that does; the same transitions fire; and where a run can go on
+for ever with a property false all along, one still can. But runs become longer: one that is found
+need not be the shortest.
 
-All this is shown by z3, or (actions that share no variable commute) read off the variables. What
-cannot be shown is not used. P says that whatever interferes is over: for each such B that a test
-without which B is impossible came out the other way for good.
+All this is shown by z3, but for what is read off the variables: actions that share none commute.
+What cannot be shown is not used. P says that whatever does not commute with A is over for good: for
+each such action, that one of the tests without which it is impossible came out the other way, and
+that no action but A changes that.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -46,219 +46,160 @@ from rackproof.checker.lowering.relation import (
 from rackproof.checker.native.program import Local
 from rackproof.checker.proof import z3terms
 from rackproof.checker.proof.slicing import is_progress
-from rackproof.checker.proof.terms import Vector
+from rackproof.checker.proof.steps import Steps, value
 from rackproof.model.kernel import Scope
 from rackproof.model.kernel.domains import Identifier
 
-CONTEXT = int(os.environ.get("CONTEXT", "1"))
-HARDEST: Final = 20_000
-"""Steps of z3 (its resource units, in thousands) that a question may take; unlike seconds they are
-the same on every machine.
-"""
+HARDEST: Final = 20_000_000
+"""What a question may take, in z3's resource units; unlike seconds they are the same anywhere."""
+
+Total = tuple[int, tuple[int, ...]]
+"""The slots of one field, and whether their sum is taken upwards (1) or downwards (-1)."""
 
 
 @frozen
 class Reduction:
     """The local steps of a relation.
 
-    certificates: the questions that z3 answered for what is used. refused: for each transition that
-    is a step or a timer and of which no instance is local, why not. seconds: what it took.
+    certificates: the questions that z3 answered. refused: for each step and timer of which no
+    instance is local, why not. seconds: what it took.
     """
 
-    locals: tuple[Local, ...]
+    local: tuple[Local, ...]
+    names: tuple[str, ...]
     certificates: int
     refused: tuple[tuple[str, str], ...]
     seconds: float
-
-    def names(self, relation: Relation) -> tuple[str, ...]:
-        """The transitions that have local steps, in order."""
-        found = (relation.actions[local.number].firing.transition.name for local in self.locals)
-        return tuple(dict.fromkeys(found))
 
 
 class _NotShown(Exception):
     """The reason why an action cannot be used."""
 
 
-def reduction(relation: Relation, tick: Callable[[], None] = lambda: None) -> Reduction:
-    """Find and certify the local steps of a relation; tick is called now and then."""
+def reduction(relation: Relation, is_late: Callable[[], bool] = lambda: False) -> Reduction:
+    """Find and certify the local steps of a relation.
+
+    All instances of a transition are used, or none. is_late: whether to end the search for them
+    here; what is certified by then is used.
+    """
     started = time.monotonic()
-    check = _Check(relation, tick)
-    found: list[Local] = []
-    refused: dict[str, str] = {}
+    check = _Check(relation)
+    found, refused = dict[str, list[Local]](), dict[str, str]()
     for number, action in enumerate(relation.actions):
-        if is_progress(action) and action.firing.transition.name not in refused:
+        name = action.firing.transition.name
+        if is_progress(action) and name not in refused:
             try:
-                found.append(Local(number, check.condition(action)))
+                if is_late():
+                    raise _NotShown("there was no time left to look")
+                found.setdefault(name, []).append(Local(number, check.condition(action)))
             except _NotShown as reason:
-                refused.setdefault(action.firing.transition.name, str(reason))
-    ordered, unordered = check.growing(found)
-    for local in unordered:
-        name = relation.actions[local.number].firing.transition.name
-        refused.setdefault(name, "no measure grows with it")
-    used = {relation.actions[local.number].firing.transition.name for local in ordered}
+                refused[name] = str(reason)
+    for name in check.unmeasured({n: some for n, some in found.items() if n not in refused}):
+        refused[name] = "no measure grows with it"
+    used = {name: some for name, some in found.items() if name not in refused}
     return Reduction(
-        tuple(ordered),
-        check.certificates,
-        tuple((name, why) for name, why in refused.items() if name not in used),
+        tuple(sorted((local for some in used.values() for local in some), key=lambda x: x.number)),
+        tuple(used),
+        check.questions,
+        tuple(refused.items()),
         time.monotonic() - started,
-    )
-
-
-class _Side:
-    """A relation's terms over one state, and over those that each action leads to."""
-
-    def __init__(self, relation: Relation) -> None:
-        self.relation, self.state = relation, z3terms.state(relation)
-        self.terms = z3terms.terms(relation, self.state)
-        self._after: dict[int, z3terms.Z3Terms] = {}
-
-    def enabled(self, action: Action) -> z3.BoolRef:
-        return self.terms.action(action).enabled
-
-    def after(self, action: Action) -> z3terms.Z3Terms:
-        """Terms over the state after an action."""
-        known = self._after.get(id(action))
-        if known is None:
-            changed = self.terms.action(action).after
-            known = z3terms.terms(self.relation, _merged(self.state, changed))
-            self._after[id(action)] = known
-        return known
-
-
-def _merged(before: z3terms.State, changed: z3terms.State) -> z3terms.State:
-    return Vector(
-        {**before.numbers, **changed.numbers},
-        {**before.truths, **changed.truths},
     )
 
 
 class _Check:
     """Questions to z3 about the actions of one relation."""
 
-    def __init__(self, relation: Relation, tick: Callable[[], None]) -> None:
-        self.relation, self.arena, self.tick = relation, relation.arena, tick
-        self.certificates = 0
-        self.side = _Side(relation)
+    def __init__(self, relation: Relation) -> None:
+        self.relation, self.arena = relation, relation.arena
+        self.here = Steps(relation, z3terms.state(relation))
         self.solver = z3.SimpleSolver()
-        self.solver.set("rlimit", 1000 * HARDEST)
-        self.solver.add(*z3terms.within(relation, self.side.state))
+        self.solver.set("rlimit", HARDEST)
+        self.solver.add(*z3terms.within(relation, self.here.state))
         self.seen = [p for p in relation.predicates if p.property.scope is not Scope.AT_REST]
         self.raising = [a for a in relation.actions if _has(a.tree, Raises)]
+        self.questions = 0
         self._kept: dict[tuple[int, Node], bool] = {}
-        self._moved: dict[tuple[Local, tuple[int, tuple[int, ...]]], int] = {}
 
     def condition(self, action: Action) -> Node:
         """The condition under which an action is local."""
         self._check_sight(action)
-        rivals = [other for other in self.relation.actions if self._may_interfere(action, other)]
-        clauses = self._clauses(action, [r for r in rivals if not self._commute(action, r)])
-        return self._conjunction(clauses)
+        sharing = [b for b in self.relation.actions if b is not action and _share(action, b)]
+        rivals = [other for other in sharing if not self._commute(action, other)]
+        return self._conjunction(self._clauses(action, rivals))
 
-    def shown(self, *claims: z3.BoolRef) -> bool:
+    def _shown(self, *claims: z3.BoolRef) -> bool:
         """Whether no state satisfies all of these."""
-        self.tick()
-        self.certificates += 1
-        return self.solver.check(*claims) == z3.unsat
+        self.questions += 1
+        return bool(self.solver.check(*claims) == z3.unsat)
 
     # What is to be seen.
 
     def _check_sight(self, action: Action) -> None:
-        before, after = self.side.terms, self.side.after(action)
-        enabled = self.side.enabled(action)
+        enabled, after = self.here.enabled(action), self.here.after(action)
         for predicate in self.seen:
             if predicate.reads & action.writes:
-                lost = z3.And(
-                    *self._noteworthy(predicate, before),
-                    z3.Not(z3.And(*self._noteworthy(predicate, after))),
-                )
-                if not self.shown(enabled, lost):
+                before, then = (_notable(predicate, steps) for steps in (self.here, after))
+                if not self._shown(enabled, before, z3.Not(then)):
                     raise _NotShown(f"{predicate.property.name} may see it")
         for other in self.raising:
             if other is not action and other.reads & action.writes:
-                cured = z3.Not(after.action(other).raises)
-                if not self.shown(enabled, before.action(other).raises, cured):
+                raises, then = self.here.step(other).raises, after.step(other).raises
+                if not self._shown(enabled, raises, z3.Not(then)):
                     raise _NotShown(f"it may hide an error of {other.firing.transition.name}")
-
-    def _noteworthy(self, predicate: Predicate, terms: z3terms.Z3Terms) -> list[z3.BoolRef]:
-        """Whether an instance has the value that a search looks for."""
-        truth = terms.holds(predicate)
-        if predicate.property.scope is Scope.SOMETIMES:
-            return [z3.Or(truth, terms.raises(predicate))]
-        return [z3.Not(truth)]
 
     # What may interfere.
 
-    def _may_interfere(self, action: Action, other: Action) -> bool:
-        if action is other:
-            return False
-        ours, theirs = action.reads | action.writes, other.reads | other.writes
-        return bool(action.writes & theirs or other.writes & ours)
-
-    def _commute(self, action: Action, other: Action, *given: z3.BoolRef) -> bool:
+    def _commute(self, action: Action, other: Action) -> bool:
         """Whether two actions commute wherever both are possible."""
-        one, two = self.side.after(action), self.side.after(other)
-        first, second = two.action(action), one.action(other)
-        ends = _merged(two.state, first.after), _merged(one.state, second.after)
+        first, second = self.here.after(action), self.here.after(other)
+        ends = first.after(other).state, second.after(action).state
         touched = sorted(action.writes | other.writes)
-        differ = [z3.Not(_value(ends[0], slot) == _value(ends[1], slot)) for slot in touched]
-        return self.shown(
-            self.side.enabled(action),
-            self.side.enabled(other),
-            z3.Or(z3.Not(first.enabled), z3.Not(second.enabled), *differ),
-            *given,
-        )
+        differ = [z3.Not(value(ends[0], slot) == value(ends[1], slot)) for slot in touched]
+        stopped = [z3.Not(first.enabled(other)), z3.Not(second.enabled(action))]
+        both = self.here.enabled(action), self.here.enabled(other)
+        return self._shown(*both, z3.Or(*stopped, *differ))
 
     def _clauses(self, action: Action, rivals: Sequence[Action]) -> list[list[Node]]:
         """For each rival, literals of which each rules it out for good; the most there are.
 
-        From all literals, those are dropped that some action makes false, till none is dropped.
+        Of all literals, those are dropped that some action makes false, till none is dropped.
         """
         clauses = [list(dict.fromkeys(_preventing(self.relation, r.tree))) for r in rivals]
-        self._check_clauses(clauses, rivals)
         while True:
-            given = self.side.terms.truth(self._conjunction(clauses))
-            kept = self._stable(action, {c for clause in clauses for c in clause}, given)
-            if all(c in kept for clause in clauses for c in clause):
+            for clause, rival in zip(clauses, rivals, strict=True):
+                if not clause:
+                    raise _NotShown(f"{rival.firing.transition.name} may interfere")
+            given = self.here.terms.truth(self._conjunction(clauses))
+            literals = sorted({literal for clause in clauses for literal in clause})
+            kept = {literal for literal in literals if self._stays(action, literal, given)}
+            if len(kept) == len(literals):
                 return clauses
             clauses = [[c for c in clause if c in kept] for clause in clauses]
-            self._check_clauses(clauses, rivals)
-
-    def _check_clauses(self, clauses: Sequence[Sequence[Node]], rivals: Sequence[Action]) -> None:
-        for clause, rival in zip(clauses, rivals, strict=True):
-            if not clause:
-                raise _NotShown(f"{rival.firing.transition.name} may interfere")
-
-    def _stable(self, action: Action, literals: set[Node], given: z3.BoolRef) -> set[Node]:
-        """The literals that no other action makes false, where the action is possible."""
-        return {c for c in sorted(literals) if self._stays(action, c, given)}
 
     def _stays(self, action: Action, literal: Node, given: z3.BoolRef) -> bool:
-        slots, before = self.arena.slots(literal), self.side.terms.truth(literal)
-        for other in self.relation.actions:
-            if (
-                other is not action
-                and other.writes & slots
-                and not self._always_stays(other, literal)
-            ):
-                if not CONTEXT:
-                    return False
-                if not self.shown(
-                    self.side.enabled(action),
-                    self.side.enabled(other),
-                    given,
-                    before,
-                    z3.Not(self.side.after(other).truth(literal)),
-                ):
-                    return False
-        return True
+        """Whether no other action makes a literal false where the action is possible."""
+        slots = self.arena.slots(literal)
+        writing = (a for a in self.relation.actions if a is not action and a.writes & slots)
+        return all(
+            self._keeps(other, literal)
+            or self._shown(self.here.enabled(action), given, *self._loses(other, literal))
+            for other in writing
+        )
 
-    def _always_stays(self, other: Action, literal: Node) -> bool:
+    def _keeps(self, other: Action, literal: Node) -> bool:
+        """Whether an action makes a literal false nowhere."""
         key = id(other), literal
         if key not in self._kept:
-            before, after = self.side.terms.truth(literal), self.side.after(other).truth(literal)
-            self._kept[key] = self.shown(self.side.enabled(other), before, z3.Not(after))
+            self._kept[key] = self._shown(*self._loses(other, literal))
         return self._kept[key]
+
+    def _loses(self, other: Action, literal: Node) -> list[z3.BoolRef]:
+        before = self.here.terms.truth(literal)
+        return [
+            self.here.enabled(other),
+            before,
+            z3.Not(self.here.after(other).terms.truth(literal)),
+        ]
 
     def _conjunction(self, clauses: Iterable[Iterable[Node]]) -> Node:
         whole = self.arena.const(1)
@@ -271,31 +212,24 @@ class _Check:
 
     # What grows.
 
-    def growing(self, found: Sequence[Local]) -> tuple[list[Local], list[Local]]:
-        """The local steps for which a measure is found, and the others.
+    def unmeasured(self, found: dict[str, list[Local]]) -> list[str]:
+        """The transitions without which a measure grows with each of the others' local steps.
 
-        Part by part: one that some steps make greater, and the fewest of the others less; these are
+        Part by part: a sum that some make greater, and the fewest of the others less; these are
         given up.
         """
-        totals, pending = self._totals(), list(found)
-        ordered, given_up = list[Local](), list[Local]()
+        pending, given_up, totals = dict(found), list[str](), list(self._totals())
         while pending:
-            best: tuple[int, int] | None = None
-            chosen: list[int] = []
-            for total in totals:
-                moves = [self._moves(local, total) for local in pending]
-                rank = moves.count(-1), -moves.count(1)
-                if 1 in moves and (best is None or rank < best):
-                    best, chosen = rank, moves
-            if best is None:
-                return ordered, given_up + pending
-            pairs = list(zip(pending, chosen, strict=True))
-            ordered += [local for local, move in pairs if move == 1]
-            given_up += [local for local, move in pairs if move == -1]
-            pending = [local for local, move in pairs if move == 0]
-        return sorted(ordered, key=lambda local: local.number), given_up
+            ways = [{n: self._moves(some, t) for n, some in pending.items()} for t in totals]
+            ways = [way for way in ways if 1 in way.values()]
+            if not ways:
+                return [*given_up, *pending]
+            best = min(ways, key=lambda way: _rank(list(way.values())))
+            given_up += [name for name, move in best.items() if move < 0]
+            pending = {name: some for name, some in pending.items() if best[name] == 0}
+        return given_up
 
-    def _totals(self) -> list[tuple[int, tuple[int, ...]]]:
+    def _totals(self) -> Iterator[Total]:
         """The sums of a field over all identifiers, each upwards and downwards.
 
         A renaming that symmetry allows moves the slots of a field, but not what they hold, where
@@ -306,33 +240,45 @@ class _Check:
         for variable in self.relation.variables:
             slot = slots[variable.slot]
             if not isinstance(slot.domain, Identifier):
-                shape = tuple("*" if isinstance(part, int) else part for part in slot.path)
-                fields.setdefault(shape, []).append(variable.slot)
-        return [(sign, tuple(field)) for field in fields.values() for sign in (1, -1)]
+                field = tuple("*" if isinstance(part, int) else part for part in slot.path)
+                fields.setdefault(field, []).append(variable.slot)
+        for some in fields.values():
+            yield from ((1, tuple(some)), (-1, tuple(some)))
 
-    def _moves(self, local: Local, total: tuple[int, tuple[int, ...]]) -> int:
-        """1 where a local step makes a sum greater, 0 where never less, -1 where neither."""
+    def _moves(self, some: Sequence[Local], total: Total) -> int:
+        """1 where local steps make a sum greater, 0 where never less, -1 where neither."""
+        return min(self._move(local, total) for local in some)
+
+    def _move(self, local: Local, total: Total) -> int:
         action = self.relation.actions[local.number]
         sign, slots = total
         written = [slot for slot in slots if slot in action.writes]
         if not written:
             return 0
-        key = local, total
-        if key not in self._moved:
-            self._moved[key] = self._measured(local, action, sign, written)
-        return self._moved[key]
-
-    def _measured(self, local: Local, action: Action, sign: int, written: Sequence[int]) -> int:
-        before, after = self.side.state, self.side.after(action).state
+        before, after = self.here.state, self.here.after(action).state
         grown = sign * z3.Sum(*(_number(after, s) - _number(before, s) for s in written))
-        given = self.side.enabled(action), self.side.terms.truth(local.condition)
-        if self.shown(*given, grown <= 0):
+        given = self.here.enabled(action), self.here.terms.truth(local.condition)
+        if self._shown(*given, grown <= 0):
             return 1
-        return 0 if self.shown(*given, grown < 0) else -1
+        return 0 if self._shown(*given, grown < 0) else -1
 
 
-def _value(state: z3terms.State, slot: int) -> z3.ExprRef:
-    return state.numbers[slot] if slot in state.numbers else state.truths[slot]
+def _rank(moves: list[int]) -> tuple[int, int]:
+    return moves.count(-1), -moves.count(1)
+
+
+def _share(one: Action, other: Action) -> bool:
+    """Whether one of two actions writes what the other reads or writes."""
+    ours, theirs = one.reads | one.writes, other.reads | other.writes
+    return bool(one.writes & theirs or other.writes & ours)
+
+
+def _notable(predicate: Predicate, steps: Steps) -> z3.BoolRef:
+    """Whether an instance has the value that a search looks for, or raises."""
+    truth = steps.terms.holds(predicate)
+    if predicate.property.scope is Scope.SOMETIMES:
+        return z3.Or(truth, steps.terms.raises(predicate))
+    return z3.Not(truth)
 
 
 def _number(state: z3terms.State, slot: int) -> z3.ArithRef:
@@ -348,7 +294,7 @@ def _has(tree: Tree, kind: type) -> bool:
 
 
 def _preventing(relation: Relation, tree: Tree) -> Iterator[Node]:
-    """Tests, or their negations, where each is enough for an action to be impossible."""
+    """Tests, or their negations, of which each is enough for an action to be impossible."""
     arena = relation.arena
     while isinstance(tree, Test):
         if not _has(tree.no, Update):
