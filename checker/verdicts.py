@@ -8,6 +8,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from rackproof.checker.proof.proof import Proof
 from rackproof.checker.status import Status
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Property, Scope, System
@@ -31,6 +32,7 @@ class Verdict(Enum):
 
 ABSENT: Final = "there is nothing it speaks of"
 UNMET: Final = "this never happens"
+NEVER: Final = "no reachable state satisfies it"
 
 
 @frozen
@@ -43,8 +45,10 @@ class Findings:
     of them of which no run has fewer faults. reached: the names of the ``sometimes`` properties and
     premises that some state satisfies. fired: the names of the transitions that took effect.
     idle: those that did not in any state that was seen, though the values their fields take would
-    allow it. impossible: those that these values rule out. reads:
-    the slots that each instance of a property speaks of.
+    allow it. impossible: those that these values rule out. reads: the slots that each instance of
+    a property speaks of. proofs: by property, why it holds in runs of any length. never: the names
+    of the ``sometimes`` properties and premises that were proved to be satisfied by no reachable
+    state. reasons: why nothing is known of a property, where that is not ``reason``.
     """
 
     engine: str
@@ -62,6 +66,9 @@ class Findings:
     idle: tuple[str, ...] = ()
     impossible: tuple[str, ...] = ()
     reads: Mapping[tuple[str, tuple[int, ...]], frozenset[int]] = field(factory=dict)
+    proofs: Mapping[str, Proof] = field(factory=dict)
+    never: frozenset[str] = frozenset()
+    reasons: Mapping[str, str] = field(factory=dict)
 
     def read_by(self, prop: Property, trace: Trace | None) -> frozenset[int]:
         """The slots that the instances of a property which fail at the end of a run speak of."""
@@ -75,7 +82,7 @@ class Result:
 
     judged: whether it counts; where a scenario says what it expects, the other properties are told
     but do not decide. fewest_faults: whether it was shown that no run with fewer faults violates
-    it. reads: the slots that its failing instances speak of.
+    it. reads: the slots that its failing instances speak of. proof: why it is proved.
     """
 
     prop: Property
@@ -86,6 +93,7 @@ class Result:
     judged: bool = True
     fewest_faults: bool = False
     reads: frozenset[int] = frozenset()
+    proof: Proof | None = None
 
     @property
     def is_absent(self) -> bool:
@@ -96,7 +104,7 @@ class Result:
     def is_averted(self) -> bool:
         """Whether it holds, or what it is about can no longer happen."""
         unmet = self.reason is not None and self.reason.startswith(UNMET)
-        return self.verdict is Verdict.HOLDS or unmet
+        return self.verdict in (Verdict.HOLDS, Verdict.PROVED) or unmet
 
     @property
     def complaint(self) -> str | None:
@@ -189,6 +197,7 @@ def results(
             judged=not expected or prop.name in expected,
             fewest_faults=prop.name in findings.fewest,
             reads=findings.read_by(prop, findings.violated.get(prop.name)),
+            proof=findings.proofs.get(prop.name),
         )
         for prop in system.properties
     )
@@ -203,12 +212,38 @@ def _verdict(
         return Verdict.HOLDS, None
     if speaks_of_nothing and prop.scope is not Scope.SOMETIMES:
         return Verdict.VACUOUS, ABSENT
-    if findings.reason is not None:
-        return Verdict.INCONCLUSIVE, findings.reason
+    if prop.name in findings.never:
+        return Verdict.VACUOUS, NEVER
+    if prop.premise is not None and prop.premise.name in findings.never:
+        return Verdict.VACUOUS, f"{UNMET}: {_clause(prop.premise.statement)}"
+    if prop.name in findings.proofs:
+        return _proved(prop, findings, silent)
+    reason = findings.reasons.get(prop.name, findings.reason)
+    if reason is not None:
+        return Verdict.INCONCLUSIVE, reason
+    return _seen_to_hold(prop, findings, silent)
+
+
+def _proved(
+    prop: Property, findings: Findings, silent: Sequence[str]
+) -> tuple[Verdict, str | None]:
+    """The verdict where there is a proof: it may still say nothing."""
+    if prop.premise is not None and prop.premise.name not in findings.reached:
+        unknown = f"whether this ever happens: {_clause(prop.premise.statement)}"
+        return Verdict.INCONCLUSIVE, f"it is proved, but it is not known {unknown}"
+    if silent:
+        return Verdict.INCONCLUSIVE, f"it is proved, but {' and '.join(silent)} was not seen"
+    return Verdict.PROVED, None
+
+
+def _seen_to_hold(
+    prop: Property, findings: Findings, silent: Sequence[str]
+) -> tuple[Verdict, str | None]:
+    """The verdict where every state was seen, and none violates the property."""
     if prop.scope is Scope.EVENTUALLY and findings.endless is not None:
         return Verdict.INCONCLUSIVE, findings.endless
     if prop.scope is Scope.SOMETIMES:
-        return Verdict.VACUOUS, "no reachable state satisfies it"
+        return Verdict.VACUOUS, NEVER
     if prop.premise is not None and prop.premise.name not in findings.reached:
         return Verdict.VACUOUS, f"{UNMET}: {_clause(prop.premise.statement)}"
     if prop.scope is Scope.AT_REST and not findings.at_rest:

@@ -32,13 +32,17 @@ class Obligation:
 
     def bad(self, terms: Terms[N, B]) -> B:
         """Whether the state of these terms is bad."""
+        return terms.algebra.or_(self.bads(terms))
+
+    def bads(self, terms: Terms[N, B]) -> list[B]:
+        """The ways in which the state of these terms may be bad: instances, then actions."""
         algebra = terms.algebra
         false = [
             self._asked(terms, predicate, algebra.not_(terms.holds(predicate)))
             for predicate in self.predicates
         ]
         raising = [terms.action(action).raises for action in self.relation.actions]
-        return algebra.or_([*false, *raising])
+        return [*false, *raising]
 
     def _asked(self, terms: Terms[N, B], predicate: Predicate, false: B) -> B:
         if predicate.property.scope is not Scope.AT_REST:

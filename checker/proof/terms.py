@@ -20,6 +20,7 @@ from rackproof.checker.lowering.relation import (
     Test,
     Tree,
     Update,
+    Variable,
     Verdict,
 )
 from rackproof.model.kernel.domains import Truth
@@ -66,6 +67,11 @@ class Stepped(Generic[N, B]):
     enabled: B
     raises: B
     after: Vector[N, B]
+
+
+def limits(variable: Variable) -> tuple[int | None, int | None]:
+    """The least and the greatest ordinal that a variable takes; None for a side without end."""
+    return variable.low, variable.high
 
 
 def is_truth(relation: Relation, slot: int) -> bool:
