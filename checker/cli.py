@@ -128,6 +128,11 @@ def cli() -> None:
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
+@click.option(
+    "--reduce",
+    is_flag=True,
+    help="Leave out orders of steps that z3 shows to make no difference (for large worlds).",
+)
 @output
 def verify(
     targets: Sequence[str],
@@ -138,6 +143,7 @@ def verify(
     save: Path | None,
     junit: str | None,
     coverage: bool,
+    reduce: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -158,7 +164,7 @@ def verify(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit, coverage)
+    options = Options(engine, workers, memory, time_limit, coverage, reduce=reduce)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
 

@@ -8,7 +8,8 @@ from attrs import frozen
 
 from rackproof.checker.compare import compare
 from rackproof.checker.lowering import lower
-from rackproof.checker.lowering.relation import Action
+from rackproof.checker.lowering.relation import Action, Relation
+from rackproof.checker.reducing import Reduced, explore_reduced
 from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import interchangeable
@@ -25,6 +26,7 @@ class Options:
 
     coverage: tell the guards that always came out the same way, too. compare: hold the plain
     functions against their lowered form on some states first, as for a world of a user's own.
+    reduce: leave out orders of steps that z3 shows to make no difference.
     """
 
     engine: str = "auto"
@@ -33,6 +35,7 @@ class Options:
     seconds: float | None = None
     coverage: bool = False
     compare: bool = False
+    reduce: bool = False
 
 
 def explore(
@@ -45,14 +48,8 @@ def explore(
     relation = lower(system)
     if options.compare:
         compare(relation)
-    seen = search(
-        relation,
-        interchangeable(relation),
-        limits=Limits(options.seconds, options.memory),
-        workers=options.workers,
-        stop_when=sought,
-        progress=progress,
-    )
+    reduced = _reduced(relation, sought, options, progress)
+    seen = reduced.seen
     if seen.raises:
         raise ModelError(_raised(system, seen.raises[0]))
     traces = {name: _trace(system, seen, name, found) for name, found in seen.violations.items()}
@@ -74,7 +71,28 @@ def explore(
         idle=tuple(t.name for t in system.transitions if t.name in possible - fired),
         impossible=tuple(t.name for t in system.transitions if t.name not in possible),
         reads={(p.property.name, p.arguments): p.reads for p in relation.predicates},
+        longer=reduced.longer,
+        note=reduced.note or None,
     )
+
+
+def _reduced(
+    relation: Relation,
+    sought: Collection[str] | None,
+    options: Options,
+    progress: Progress | None,
+) -> Reduced:
+    """Search, with orders left out where that is asked for and the runs that are found do not
+    decide.
+    """
+    classes, workers = interchangeable(relation), options.workers
+    limits = Limits(options.seconds, options.memory)
+    if options.reduce and sought is None:
+        return explore_reduced(relation, classes, limits=limits, workers=workers, progress=progress)
+    seen = search(
+        relation, classes, limits=limits, workers=workers, stop_when=sought, progress=progress
+    )
+    return Reduced(seen, "no reduction: violations are expected" if options.reduce else "")
 
 
 def _trace(system: System, seen: Exploration, name: str, found: Found) -> Trace:

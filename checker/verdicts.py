@@ -133,7 +133,8 @@ class Result:
         if trace is None:
             return self.verdict.value
         loop = "" if trace.loop is None else f" and a loop of {len(trace.repeated)}"
-        size = f"{counted(trace.faults, 'fault')}, {counted(trace.lead, 'step')}{loop}"
+        most = "" if self.shortest else "at most "
+        size = f"{counted(trace.faults, 'fault')}, {most}{counted(trace.lead, 'step')}{loop}"
         return f"{self.verdict.value}: {size}"
 
     def _unexpected(self) -> str | None:
@@ -169,7 +170,9 @@ class Result:
             for what, want in wanted.items()
             if want is not None and want != seen[what]
         ]
-        return f"expected a shortest run of {' and '.join(wrong)}" if wrong else None
+        if expected.steps is not None and not self.shortest:
+            wrong.append(f"{counted(expected.steps, 'step')}, and no shortest was looked for")
+        return f"expected a shortest run of {' and '.join(dict.fromkeys(wrong))}" if wrong else None
 
 
 def counted(number: int, what: str) -> str:
@@ -197,6 +200,7 @@ def results(
             judged=not expected or prop.name in expected,
             fewest_faults=prop.name in findings.fewest,
             reads=findings.read_by(prop, findings.violated.get(prop.name)),
+            shortest=prop.name not in findings.longer,
             proof=findings.proofs.get(prop.name),
         )
         for prop in system.properties

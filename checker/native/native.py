@@ -37,7 +37,7 @@ class Native:
         self, relation: Relation, classes: Sequence[Class] = (), alone: Sequence[Local] = ()
     ) -> None:
         """Lay out the state and compile."""
-        self.relation = relation
+        self.relation, self.alone = relation, tuple(alone)
         self.layout = Layout.of(relation, classes)
         self.monitors = Monitors(relation)
         self._text = program(self.layout, self.monitors, alone)

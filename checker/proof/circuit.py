@@ -320,7 +320,9 @@ class Circuit:
         self.codes = codes(self.relation)
         self.latches = tuple(self.graph.input() for code in self.codes for _ in code.latches)
         self.first = tuple(
-            bit for code in self.codes for bit in code.bits(self.relation.initial[code.variable.slot])
+            bit
+            for code in self.codes
+            for bit in code.bits(self.relation.initial[code.variable.slot])
         )
         self.terms: Terms[Number, Literal] = Terms(self.relation, self.gates, self._state())
         found = (self._move(action) for action in self.relation.actions)
@@ -364,7 +366,6 @@ class Circuit:
         if slot in stepped.after.numbers:
             return self.gates.rebased(stepped.after.numbers[slot], low, high).bits
         return ()
-
 
     def _leaves(self, action: Action) -> Literal:
         """Whether an action takes a variable out of its range, which a proof has to rule out."""

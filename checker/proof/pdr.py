@@ -10,12 +10,12 @@ shown unable to lead into a cube by some of its literals is not asked again whil
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action
-from rackproof.checker.proof.circuit import FALSE, TRUE, Circuit, Literal
+from rackproof.checker.proof.circuit import Circuit, Literal
 from rackproof.checker.proof.cnf import Clauses
 from rackproof.checker.proof.fields import Cube, clause
 from rackproof.checker.proof.obligations import Obligation
@@ -175,9 +175,7 @@ class Search:
     def __init__(self, circuit: Circuit, budget: Budget) -> None:
         """Start with the first state alone."""
         self.circuit, self.budget = circuit, budget
-        self.first = tuple(
-            i if bit else -i for i, bit in enumerate(circuit.first, 1)
-        )
+        self.first = tuple(i if bit else -i for i, bit in enumerate(circuit.first, 1))
         self.starts = frozenset(self.first)
         self.steps = [
             Way(circuit, move.enabled, {i + 1: bit for i, bit in move.after.items()}, move.action)
@@ -253,9 +251,7 @@ class Search:
 
     def _is_blocked(self, level: int, cube: Cube) -> bool:
         literals = frozenset(cube)
-        return any(
-            literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame
-        )
+        return any(literals.issuperset(lemma) for frame in self.frames[level:] for lemma in frame)
 
     def _relevant(self, cube: Iterable[int]) -> list[int]:
         """The steps that write something in a cube, those first that often led into one."""

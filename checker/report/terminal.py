@@ -68,6 +68,7 @@ class Terminal:
         for report in reports:
             if in_full:
                 self._untested(report, several)
+            self._notes(report, several)
             self._coverage(report, several)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
@@ -117,6 +118,13 @@ class Terminal:
             for reason, those in names.items() if every else ():
                 told = f"not judged: {reason}: {', '.join(those)}"
                 self.out.print(f"{where}{told}", soft_wrap=True)
+
+    def _notes(self, report: Report, several: bool) -> None:
+        """Print how the states were explored, where there is more to say."""
+        for run in report.runs:
+            if run.findings.note:
+                where = f"{report.target}, {run.label}" if several else run.label
+                self.out.print(f"{where}: {run.findings.note}", soft_wrap=True)
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""
