@@ -48,7 +48,9 @@ class Findings:
     allow it. impossible: those that these values rule out. reads: the slots that each instance of
     a property speaks of. proofs: by property, why it holds in runs of any length. never: the names
     of the ``sometimes`` properties and premises that were proved to be satisfied by no reachable
-    state. reasons: why nothing is known of a property, where that is not ``reason``.
+    state. reasons: why nothing is known of a property, where that is not ``reason``. longer: the
+    violated properties of which no shortest run was looked for. note: how the states were explored,
+    where there is more to say.
     """
 
     engine: str
@@ -67,6 +69,8 @@ class Findings:
     impossible: tuple[str, ...] = ()
     reads: Mapping[tuple[str, tuple[int, ...]], frozenset[int]] = field(factory=dict)
     proofs: Mapping[str, Proof] = field(factory=dict)
+    longer: frozenset[str] = frozenset()
+    note: str | None = None
     never: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(factory=dict)
 
@@ -82,7 +86,8 @@ class Result:
 
     judged: whether it counts; where a scenario says what it expects, the other properties are told
     but do not decide. fewest_faults: whether it was shown that no run with fewer faults violates
-    it. reads: the slots that its failing instances speak of. proof: why it is proved.
+    it. reads: the slots that its failing instances speak of. proof: why it is proved. shortest:
+    whether no shorter run with as few faults violates it.
     """
 
     prop: Property
@@ -94,6 +99,7 @@ class Result:
     fewest_faults: bool = False
     reads: frozenset[int] = frozenset()
     proof: Proof | None = None
+    shortest: bool = True
 
     @property
     def is_absent(self) -> bool:
