@@ -164,7 +164,7 @@ def verify(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit, coverage, reduce=reduce)
+    options = Options(engine, workers, memory, time_limit, coverage, reduce)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
 

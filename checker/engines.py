@@ -24,9 +24,9 @@ Progress = Callable[[Snapshot], None]
 class Options:
     """How an engine is to run; None leaves a limit to the engine.
 
-    coverage: tell the guards that always came out the same way, too. compare: hold the plain
+    coverage: tell the guards that always came out the same way, too. reduce: leave out orders of
+    steps that z3 shows to make no difference. compare: hold the plain
     functions against their lowered form on some states first, as for a world of a user's own.
-    reduce: leave out orders of steps that z3 shows to make no difference.
     """
 
     engine: str = "auto"
@@ -34,8 +34,8 @@ class Options:
     memory: int | None = None
     seconds: float | None = None
     coverage: bool = False
-    compare: bool = False
     reduce: bool = False
+    compare: bool = False
 
 
 def explore(

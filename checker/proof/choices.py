@@ -1,10 +1,11 @@
 """How many bystanders can be chosen in a run, however long it is and however many there are.
 
-A *measure* gives each value of some fields (of no worker, so that there are as many of them in every
-size) a weight that is not negative. No step makes the sum greater, and every step that chooses a
-bystander makes it less by one at least: so no more are chosen than the sum is at the start. The
-weights are found from counterexamples of z3 (a linear program, made stricter by each), and what is
-found is then shown by z3 for every step.
+A *measure* gives each value of some fields (of no worker, so that there are as many of them in
+every size) a weight that is not negative. No step makes the sum greater, and every step that
+chooses a bystander makes it less by one at least: so no more are chosen than the sum is at the
+start. (A ranking function, as for termination: Colón and Sipma, TACAS 2001.) The weights are found
+from counterexamples of z3 (a linear program, made stricter by each), and what is found is then
+shown by z3 for every step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action
 from rackproof.checker.proof import z3terms
-from rackproof.checker.proof.forgetting import Forgetting, NotShown, merged
+from rackproof.checker.proof.forgetting import Forgetting, NotShown
+from rackproof.checker.proof.steps import merged
 from rackproof.model.kernel.domains import Identifier
 
 MOST_VALUES: Final = 10

@@ -4,10 +4,10 @@ Where a run can choose only so many workers of a role (``choices``) and all othe
 (``forgetting``), what any larger rack does to a property a rack with just so many does too. So a
 property that holds there, and in every smaller rack, holds for any number.
 
-z3 shows that a rack with one worker more than the cutoff does nothing that one without it does not,
-and that one with two more does nothing beyond that with one. That it is so from each size to the next
-is taken to follow: transitions and properties treat all workers of a role alike (shown of these
-sizes, by symmetry), and do not ask how many there are.
+z3 shows that a rack with one worker more than the cutoff does nothing that one without it does
+not, and that one with two more does nothing beyond that with one. That it is so from each size to
+the next is taken to follow: transitions and properties treat all workers of a role alike (shown of
+these sizes, by symmetry), and do not ask how many there are.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Cutoff:
     """What is known of properties in all sizes.
 
     result: ``holds`` for any number from the least on; ``violated`` in the last of the sizes that
-    were searched; ``inconclusive`` for a reason. sizes: the cutoff of each role. searched: the sizes
-    in which every reachable state was seen. shown: what z3 showed. assumptions: what the result
+    were searched; ``inconclusive`` for a reason. sizes: the cutoff of each role. searched: the
+    sizes that were searched, one after another. shown: what z3 showed. assumptions: what the result
     rests on beside that. seconds: all it took.
     """
 

@@ -24,7 +24,8 @@ from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action, Predicate, Relation
 from rackproof.checker.proof import z3terms
-from rackproof.checker.proof.terms import Stepped, Vector
+from rackproof.checker.proof.steps import Steps, Z3Stepped, merged
+from rackproof.checker.proof.terms import Vector
 from rackproof.checker.symmetry import interchangeable
 from rackproof.model.kernel import Bundle, Identifiers
 from rackproof.model.kernel.domains import Identifier
@@ -132,12 +133,11 @@ class Forgetting:
         self.renaming = renaming
         self.larger, self.smaller = larger, smaller = renaming.larger, renaming.smaller
         self.here = z3terms.state(larger)
-        self.ours = z3terms.terms(larger, self.here)
-        self._steps: dict[int, Stepped[z3.ArithRef, z3.BoolRef]] = {}
+        self.ours = Steps(larger, self.here)
         self.budgets = frozenset(self._budgets())
         self.shown_count = 0
         self.there = self._related_state()
-        self.theirs = z3terms.terms(smaller, self.there)
+        self.theirs = Steps(smaller, self.there)
         self._theirs = {(a.firing.transition.name, a.firing.arguments): a for a in smaller.actions}
         self._departures: dict[int, z3.BoolRef] = {}
         self.solver = z3.SimpleSolver()
@@ -148,7 +148,7 @@ class Forgetting:
     def shown(self, *claims: z3.BoolRef) -> bool:
         """Whether no pair of related states satisfies all of these."""
         self.shown_count += 1
-        return self.solver.check(*claims) == z3.unsat
+        return bool(self.solver.check(*claims) == z3.unsat)
 
     def check(self, predicates: Iterable[Predicate]) -> int:
         """Show that all but the choice of a bystander can be done without it; ``NotShown``.
@@ -195,7 +195,7 @@ class Forgetting:
         after = merged(self.here, stepped.after)
         ways = [self._related(after, self.there, action.writes)]
         if other is not None:
-            matched = self.theirs.action(other)
+            matched = self.theirs.step(other)
             back = {place: slot for slot, place in self.renaming.slots.items()}
             written = action.writes | {back[place] for place in other.writes if place in back}
             then = merged(self.there, matched.after)
@@ -203,11 +203,9 @@ class Forgetting:
         stay = self._all_bystanders(after, action.writes)
         return z3.And(stepped.enabled, z3.Not(z3.And(stay, z3.Or(*ways))))
 
-    def step(self, action: Action) -> Stepped[z3.ArithRef, z3.BoolRef]:
+    def step(self, action: Action) -> Z3Stepped:
         """What an action of the larger does."""
-        if id(action) not in self._steps:
-            self._steps[id(action)] = self.ours.action(action)
-        return self._steps[id(action)]
+        return self.ours.step(action)
 
     def speaks_of_bystanders(self, predicate: Predicate) -> bool:
         """Whether an instance is about a bystander."""
@@ -221,10 +219,10 @@ class Forgetting:
 
     def _matters(self, predicate: Predicate) -> bool:
         """Whether an instance can be false in the larger, and none is in the smaller."""
-        false = z3.Not(self.ours.holds(predicate))
+        false = z3.Not(self.ours.terms.holds(predicate))
         name = predicate.property.name
         instances = (p for p in self.smaller.predicates if p.property.name == name)
-        theirs = [self.theirs.holds(instance) for instance in instances]
+        theirs = [self.theirs.terms.holds(instance) for instance in instances]
         return not self.shown(false, *theirs)
 
     # The relation between states.
@@ -328,8 +326,3 @@ class Forgetting:
             among_others = 0 < len(of_bystanders) < len(lanes)
             if among_others and (written is None or slot in written):
                 yield z3.Not(truth)
-
-
-def merged(before: z3terms.State, changed: z3terms.State) -> z3terms.State:
-    """The state after a step that changes some variables."""
-    return Vector({**before.numbers, **changed.numbers}, {**before.truths, **changed.truths})

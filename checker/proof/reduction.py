@@ -53,6 +53,9 @@ from rackproof.model.kernel.domains import Identifier
 HARDEST: Final = 20_000_000
 """What a question may take, in z3's resource units; unlike seconds they are the same anywhere."""
 
+MOST_QUESTIONS: Final = 10_000
+"""Questions after which no more local steps are looked for."""
+
 Total = tuple[int, tuple[int, ...]]
 """The slots of one field, and whether their sum is taken upwards (1) or downwards (-1)."""
 
@@ -89,7 +92,7 @@ def reduction(relation: Relation, is_late: Callable[[], bool] = lambda: False) -
         name = action.firing.transition.name
         if is_progress(action) and name not in refused:
             try:
-                if is_late():
+                if is_late() or check.questions > MOST_QUESTIONS:
                     raise _NotShown("there was no time left to look")
                 found.setdefault(name, []).append(Local(number, check.condition(action)))
             except _NotShown as reason:
