@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rackproof.checker.proof.cutoff import Cutoff, Family, for_any
+from rackproof.checker.proof.cutoff import Cutoff, Family, family, for_any
 from rackproof.checker.search import Limits
 from rackproof.checker.verdicts import Verdict
 from rackproof.model.kernel import (
@@ -27,6 +28,9 @@ from rackproof.model.kernel import (
     step,
     transition,
 )
+from rackproof.model.sorts import Workers as BundledWorkers
+from rackproof.scenarios.schema import Bundled, Setting
+from rackproof.scenarios.settings import bundled_setting
 
 Workers = Identifiers("worker")
 
@@ -263,3 +267,20 @@ def _with(prop: Any, *more: Any) -> Cutoff:
         return evolve(inner(sizes), properties=(prop,))
 
     return for_any(Family(make, {"worker": 1}), [prop.name])
+
+
+def test_the_bundled_world_in_other_sizes() -> None:
+    bundled = Bundled(rack={"preset": "nvl72", "prefill": 1, "decode": 2}, scope={"tokens": 1})
+    found = family(bundled_setting(bundled, Path()))
+    assert found.roles == {"prefill": 1, "decode": 1}
+    names = found.make({"prefill": 2, "decode": 1}).names[BundledWorkers]
+    assert names == ("prefill-0", "prefill-1", "decode-0")
+
+
+def test_a_rack_whose_workers_are_placed_by_name_has_no_other_sizes() -> None:
+    setting = Setting(pool().make({"worker": 1}), {})
+    with pytest.raises(ModelError, match="a world of one's own"):
+        family(setting)
+    placed = evolve(setting, bundled=Bundled(rack={"on": {}, "prefill": 1}))
+    with pytest.raises(ModelError, match="places its workers by name"):
+        family(placed)
