@@ -77,7 +77,8 @@ class Cutoff:
 
     result: ``holds`` for any number from the least on; ``violated`` in the last of the sizes that
     were searched; ``inconclusive`` for a reason. sizes: the cutoff of each role. searched: the
-    sizes that were searched, one after another. shown: what z3 showed. assumptions: what the result
+    sizes that were searched, one after another. violated: the properties that are violated in the
+    last of them. shown: what z3 showed. assumptions: what the result
     rests on beside that. seconds: all it took.
     """
 
@@ -86,6 +87,7 @@ class Cutoff:
     reason: str | None = None
     sizes: Sizes = field(factory=dict)
     searched: tuple[Sizes, ...] = ()
+    violated: tuple[str, ...] = ()
     shown: tuple[Shown, ...] = ()
     assumptions: tuple[str, ...] = (UNIFORM,)
     seconds: float = 0.0
@@ -147,12 +149,19 @@ class _Sizes:
     def known(self, result: Verdict, reason: str | None = None) -> Cutoff:
         """What is known so far."""
         return Cutoff(
-            self.names, result, reason, self.sizes, tuple(self.searched), tuple(self.shown)
+            self.names,
+            result,
+            reason,
+            self.sizes,
+            tuple(self.searched),
+            shown=tuple(self.shown),
         )
 
     def cutoff(self) -> Cutoff:
         """Find the cutoff, show that it is one, and search every size up to it."""
         self._check_scopes()
+        if (found := self._searched(self.sizes)) is not None:
+            return found
         needed = self._needed(self.sizes)
         while any(needed[role] > self.sizes[role] for role in needed):
             self.sizes = {role: max(needed[role], self.sizes[role]) for role in needed}
@@ -207,18 +216,25 @@ class _Sizes:
     def _all_searched(self) -> Cutoff:
         """Search every size from the least to the cutoff."""
         for sizes in self._up_to_cutoff():
-            relation = self._relation(sizes)
-            seen = explore(
-                relation, interchangeable(relation), limits=self.limits, workers=self.workers
-            )
-            if seen.raises:
-                raise ModelError(f"{seen.raises[0].leaf.where}: {seen.raises[0].leaf.message}")
-            self.searched.append(sizes)
-            if seen.violations:
-                return self.known(Verdict.VIOLATED, f"{min(seen.violations)}, with {told(sizes)}")
-            if seen.reason is not None:
-                return self.known(Verdict.INCONCLUSIVE, f"with {told(sizes)}: {seen.reason}")
+            if sizes not in self.searched and (found := self._searched(sizes)) is not None:
+                return found
         return self.known(Verdict.HOLDS)
+
+    def _searched(self, sizes: Sizes) -> Cutoff | None:
+        """Search one size; what settles all, or None where all holds there."""
+        relation = self._relation(sizes)
+        classes = interchangeable(relation)
+        seen = explore(relation, classes, limits=self.limits, workers=self.workers)
+        if seen.raises:
+            raise ModelError(f"{seen.raises[0].leaf.where}: {seen.raises[0].leaf.message}")
+        self.searched.append(sizes)
+        if seen.violations:
+            violated = tuple(sorted(seen.violations))
+            found = self.known(Verdict.VIOLATED, f"{', '.join(violated)}, with {told(sizes)}")
+            return evolve(found, violated=violated)
+        if seen.reason is not None:
+            return self.known(Verdict.INCONCLUSIVE, f"with {told(sizes)}: {seen.reason}")
+        return None
 
     def _up_to_cutoff(self) -> Iterator[Sizes]:
         roles = self.family.roles
