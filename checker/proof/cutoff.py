@@ -41,6 +41,7 @@ UNIFORM: Final = (
     "transitions and properties treat all workers of a role alike whatever their number, as was "
     "shown of the sizes named"
 )
+SOUND: Final = "the model raises no error in a larger size, as it raises none in those searched"
 
 
 @frozen
@@ -89,7 +90,7 @@ class Cutoff:
     searched: tuple[Sizes, ...] = ()
     violated: tuple[str, ...] = ()
     shown: tuple[Shown, ...] = ()
-    assumptions: tuple[str, ...] = (UNIFORM,)
+    assumptions: tuple[str, ...] = (UNIFORM, SOUND)
     seconds: float = 0.0
 
 
