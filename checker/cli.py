@@ -98,12 +98,6 @@ def exploration(function: F) -> F:
         click.option(
             "--workers", type=click.IntRange(1, 1024), metavar="N", help="Threads to use."
         ),
-        click.option(
-            "--engine",
-            type=click.Choice(["auto", "search", "prove"]),
-            default="auto",
-            show_default=True,
-        ),
     ):
         function = option(function)
     return function
@@ -121,12 +115,19 @@ def cli() -> None:
 
 @cli.command(epilog="Example: rackproof verify docs/examples/lease.py:world")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "search", "prove"]),
+    default="auto",
+    show_default=True,
+    help="Every state, or proofs for runs of any length, or both.",
+)
 @exploration
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write a scenario that replays each counterexample.",
+    help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
 @click.option(
@@ -134,6 +135,11 @@ def cli() -> None:
 )
 @click.option(
     "--repair", is_flag=True, help="Tell the least changes that mend, and what is needed."
+)
+@click.option(
+    "--reduce",
+    is_flag=True,
+    help="Leave out orders of steps that z3 shows to make no difference (for large worlds).",
 )
 @output
 def verify(
@@ -146,6 +152,7 @@ def verify(
     junit: str | None,
     coverage: bool,
     repair: bool,
+    reduce: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -170,7 +177,7 @@ def verify(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit, coverage, repair=repair)
+    options = Options(engine, workers, memory, time_limit, coverage, reduce, repair=repair)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
 
@@ -199,7 +206,6 @@ def cuts(
     at_most: int,
     faults: str,
     exam: str | None,
-    engine: str,
     workers: int | None,
     memory: int | None,
     time_limit: float | None,
@@ -222,7 +228,7 @@ def cuts(
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     names = tuple(name.strip() for name in faults.split(",") if name.strip())
-    options = Options(engine, workers, memory, time_limit)
+    options = Options("search", workers, memory, time_limit)
     session = Session(options, int(verbose) - int(quiet), json_file)
     return Cuts(session, at_most, properties, names, exam).tell(targets, markdown)
 
@@ -243,7 +249,6 @@ def guards(
     targets: Sequence[str],
     properties: Sequence[str],
     exam: str | None,
-    engine: str,
     workers: int | None,
     memory: int | None,
     time_limit: float | None,
@@ -264,7 +269,7 @@ def guards(
     from rackproof.checker.guards.command import Guards  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit)
+    options = Options("search", workers, memory, time_limit)
     session = Session(options, int(verbose) - int(quiet), json_file)
     return Guards(session, properties, exam).tell(targets)
 

@@ -36,8 +36,8 @@ LOOPS: Final = "a proof says nothing of loops; --engine search looks for them"
 class Options:
     """How an engine is to run; None leaves a limit to the engine.
 
-    coverage: tell the guards that always came out the same way, too. compare: hold the plain
-    functions against their lowered form on some states first, as for a world of a user's own.
+    coverage: tell the guards that always came out the same way, too. reduce: leave out orders of
+    steps that z3 shows to make no difference. compare: hold the plain functions against their lowered form on some states first, as for a world of a user's own.
     repair: look for what mends each violation, and for what each property that holds needs.
     """
 
@@ -46,6 +46,7 @@ class Options:
     memory: int | None = None
     seconds: float | None = None
     coverage: bool = False
+    reduce: bool = False
     compare: bool = False
     repair: bool = False
 
@@ -66,7 +67,7 @@ def explore(
         compare(relation)
     if options.engine == "search":
         limits = Limits(options.seconds, options.memory)
-        return searched(relation, sought, limits, options.workers, progress)
+        return searched(relation, sought, limits, options.workers, progress, options.reduce)
     wanted = sought if sought is not None else asked
     names = tuple(
         prop.name
@@ -141,7 +142,7 @@ def _both(
     every = {prop.name for prop in relation.system.properties}
     with Beside(prover, frozenset(sought or every), progress) as beside:
         limits = Limits(options.seconds, options.memory, enough=beside.enough)
-        seen = searched(relation, sought, limits, options.workers, beside)
+        seen = searched(relation, sought, limits, options.workers, beside, options.reduce)
         if seen.reason is None or seen.reason == SOUGHT:
             return seen
         if seen.reason != PROVED:

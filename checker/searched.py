@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from rackproof.checker.lowering.relation import Relation, error_in_words
+from rackproof.checker.reducing import explore_reduced
 from rackproof.checker.search import Exploration, Found, Limits, Raised, Snapshot
 from rackproof.checker.search import explore as search
 from rackproof.checker.symmetry import interchangeable
@@ -21,17 +22,25 @@ def searched(
     limits: Limits,
     workers: int | None = None,
     progress: Progress | None = None,
+    reduce: bool = False,
 ) -> Findings:
-    """Explore a relation; where ``sought`` is given, until all of these properties are violated."""
-    system = relation.system
-    seen = search(
-        relation,
-        interchangeable(relation),
-        limits=limits,
-        workers=workers,
-        stop_when=sought,
-        progress=progress,
-    )
+    """Explore a relation; where ``sought`` is given, until all of these properties are violated.
+
+    reduce: leave out orders of steps that z3 shows to make no difference, where the runs that are
+    found do not decide.
+    """
+    system, classes = relation.system, interchangeable(relation)
+    note, longer = "", frozenset[str]()
+    if reduce and sought is None:
+        found = explore_reduced(
+            relation, classes, limits=limits, workers=workers, progress=progress
+        )
+        seen, note, longer = found.seen, found.note, found.longer
+    else:
+        seen = search(
+            relation, classes, limits=limits, workers=workers, stop_when=sought, progress=progress
+        )
+        note = "no reduction: violations are expected" if reduce else ""
     if seen.raises:
         raise model_error(system, seen.raises[0])
     traces = {name: trace_of(system, seen, name, found) for name, found in seen.violations.items()}
@@ -53,6 +62,8 @@ def searched(
         idle=tuple(t.name for t in system.transitions if t.name in possible - fired),
         impossible=tuple(t.name for t in system.transitions if t.name not in possible),
         reads={(p.property.name, p.arguments): p.reads for p in relation.predicates},
+        longer=longer,
+        note=note or None,
     )
 
 

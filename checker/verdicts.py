@@ -48,7 +48,9 @@ class Findings:
     allow it. impossible: those that these values rule out. reads: the slots that each instance of
     a property speaks of. proofs: by property, why it holds in runs of any length. never: the names
     of the ``sometimes`` properties and premises that were proved to be satisfied by no reachable
-    state. reasons: why nothing is known of a property, where that is not ``reason``.
+    state. reasons: why nothing is known of a property, where that is not ``reason``. longer: the
+    violated properties of which no shortest run was looked for. note: how the states were explored,
+    where there is more to say.
     """
 
     engine: str
@@ -67,6 +69,8 @@ class Findings:
     impossible: tuple[str, ...] = ()
     reads: Mapping[tuple[str, tuple[int, ...]], frozenset[int]] = field(factory=dict)
     proofs: Mapping[str, Proof] = field(factory=dict)
+    longer: frozenset[str] = frozenset()
+    note: str | None = None
     never: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(factory=dict)
 
@@ -82,7 +86,8 @@ class Result:
 
     judged: whether it counts; where a scenario says what it expects, the other properties are told
     but do not decide. fewest_faults: whether it was shown that no run with fewer faults violates
-    it. reads: the slots that its failing instances speak of. proof: why it is proved.
+    it. reads: the slots that its failing instances speak of. proof: why it is proved. shortest:
+    whether no shorter run with as few faults violates it.
     """
 
     prop: Property
@@ -94,6 +99,7 @@ class Result:
     fewest_faults: bool = False
     reads: frozenset[int] = frozenset()
     proof: Proof | None = None
+    shortest: bool = True
 
     @property
     def is_absent(self) -> bool:
@@ -133,7 +139,8 @@ class Result:
         if trace is None:
             return self.verdict.value
         loop = "" if trace.loop is None else f" and a loop of {len(trace.repeated)}"
-        size = f"{counted(trace.faults, 'fault')}, {counted(trace.lead, 'step')}{loop}"
+        most = "" if self.shortest else "at most "
+        size = f"{counted(trace.faults, 'fault')}, {most}{counted(trace.lead, 'step')}{loop}"
         return f"{self.verdict.value}: {size}"
 
     def _unexpected(self) -> str | None:
@@ -169,7 +176,9 @@ class Result:
             for what, want in wanted.items()
             if want is not None and want != seen[what]
         ]
-        return f"expected a shortest run of {' and '.join(wrong)}" if wrong else None
+        if expected.steps is not None and not self.shortest:
+            wrong.append(f"{counted(expected.steps, 'step')}, and no shortest was looked for")
+        return f"expected a shortest run of {' and '.join(dict.fromkeys(wrong))}" if wrong else None
 
 
 def counted(number: int, what: str) -> str:
@@ -197,6 +206,7 @@ def results(
             judged=not expected or prop.name in expected,
             fewest_faults=prop.name in findings.fewest,
             reads=findings.read_by(prop, findings.violated.get(prop.name)),
+            shortest=prop.name not in findings.longer,
             proof=findings.proofs.get(prop.name),
         )
         for prop in system.properties

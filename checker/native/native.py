@@ -11,7 +11,7 @@ from rackproof.checker.lowering.relation import Relation
 from rackproof.checker.native.layout import Layout
 from rackproof.checker.native.memory import Block, Thread, stride
 from rackproof.checker.native.monitors import Monitors
-from rackproof.checker.native.program import Compiled, compiled, program
+from rackproof.checker.native.program import Compiled, Local, compiled, program
 from rackproof.checker.symmetry import Class
 
 Words = tuple[int, ...]
@@ -30,14 +30,17 @@ class Native:
     """The compiled transitions, predicates and search loops of a relation.
 
     classes: bundles that may be exchanged, each class shown to be interchangeable by the caller.
+    alone: actions that are taken alone, each shown to lose nothing that matters.
     """
 
-    def __init__(self, relation: Relation, classes: Sequence[Class] = ()) -> None:
+    def __init__(
+        self, relation: Relation, classes: Sequence[Class] = (), alone: Sequence[Local] = ()
+    ) -> None:
         """Lay out the state and compile."""
-        self.relation = relation
+        self.relation, self.alone = relation, tuple(alone)
         self.layout = Layout.of(relation, classes)
         self.monitors = Monitors(relation)
-        self._text = program(self.layout, self.monitors)
+        self._text = program(self.layout, self.monitors, alone)
         self._codes = [compiled(self._text, thorough=False)]
 
     def thorough(self) -> Compiled:

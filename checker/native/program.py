@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, Final
 
 import llvmlite.binding as llvm
-from attrs import frozen
+from attrs import evolve, frozen
 
+from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import (
     Action,
+    Disabled,
     Predicate,
     Raises,
+    Test,
     Tree,
     Update,
     Verdict,
@@ -47,21 +51,33 @@ def room_for_deep_trees() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def program(layout: Layout, monitors: Monitors) -> str:
+@frozen
+class Local:
+    """An action, by its number, that a search takes alone where a condition holds and it is
+    possible: no other action is looked at there.
+    """
+
+    number: int
+    condition: Node
+
+
+def program(layout: Layout, monitors: Monitors, alone: Sequence[Local] = ()) -> str:
     """The program as LLVM assembly."""
     with room_for_deep_trees():
-        return "\n".join(_internal(part) for part in _parts(layout, monitors))
+        return "\n".join(_internal(part) for part in _parts(layout, monitors, alone))
 
 
-def _parts(layout: Layout, monitors: Monitors) -> Iterator[str]:
+def _parts(layout: Layout, monitors: Monitors, alone: Sequence[Local]) -> Iterator[str]:
     relation = layout.relation
     actions = list(enumerate(relation.actions))
     calm = [a for a in actions if a[1].firing.transition.kind is not Kind.FAULT]
     faults = [a for a in actions if a[1].firing.transition.kind is Kind.FAULT]
     yield DECLARATIONS
     yield from _commits(layout)
-    yield from _Moves(layout, monitors, "calm").functions(calm)
-    yield from _Moves(layout, monitors, "faults").functions(faults)
+    if alone:
+        yield from _Moves(layout, monitors, "alone", one=True).functions(_guarded(layout, alone))
+    yield from _Moves(layout, monitors, "calm", _Alone.TAKEN if alone else None).functions(calm)
+    yield from _Moves(layout, monitors, "faults", _Alone.LEFT if alone else None).functions(faults)
     checked = {Scope.ALWAYS: _hit, Scope.SOMETIMES: _hit, Scope.EVENTUALLY: None}
     yield _Judgement(layout, monitors, "check", checked).function()
     rest = {Scope.AT_REST: _hit, Scope.EVENTUALLY: _hit}
@@ -79,13 +95,48 @@ def _internal(text: str) -> str:
     return text if name.startswith(exported) else text.replace("define ", "define internal ", 1)
 
 
+def _guarded(layout: Layout, alone: Sequence[Local]) -> list[tuple[int, Action]]:
+    """The actions that are taken alone, possible only where their conditions hold."""
+    actions = layout.relation.actions
+    return [
+        (item.number, evolve(action, tree=_where(action.tree, item.condition, {})))
+        for item in alone
+        for action in [actions[item.number]]
+    ]
+
+
+def _where(tree: Tree, condition: Node, done: dict[int, Tree]) -> Tree:
+    """A tree that updates only where a condition holds, which is asked last."""
+    if id(tree) not in done:
+        if isinstance(tree, Test):
+            yes, no = (_where(way, condition, done) for way in (tree.yes, tree.no))
+            done[id(tree)] = Test(tree.condition, yes, no)
+        else:
+            is_update = isinstance(tree, Update)
+            done[id(tree)] = Test(condition, tree, Disabled()) if is_update else Disabled()
+    return done[id(tree)]
+
+
+class _Alone(Enum):
+    """What becomes of a state's successors where an action is taken alone."""
+
+    TAKEN = "there is that one"
+    LEFT = "there is none of these"
+
+
 @frozen
 class _Moves:
-    """The successors of a state by some actions: ``(own, state, out) -> out``."""
+    """The successors of a state by some actions: ``(own, state, out) -> out``.
+
+    alone: what there is where an action is taken alone; None where none ever is. one: whether to
+    end with the first successor.
+    """
 
     layout: Layout
     monitors: Monitors
     name: str
+    alone: _Alone | None = None
+    one: bool = False
 
     def functions(self, actions: Sequence[tuple[int, Action]]) -> Iterator[str]:
         """One function for each handful of actions, and one that calls them all."""
@@ -93,12 +144,21 @@ class _Moves:
         whole = Code(self.name, ["ptr", "ptr", "ptr"], "ptr", "nounwind")
         own, state, out = whole.arguments
         whole.put(whole.words(state, self.layout.words), out)
+        if self.alone is not None:
+            self._end_alone(whole, *whole.arguments)
         for number, part in enumerate(parts):
             code = Code(f"{self.name}{number}", ["ptr", "ptr", "ptr"], "ptr", "nounwind")
             yield self._function(code, part)
-            out = whole.call(code.name, "ptr", f"ptr {own}", f"ptr {state}", f"ptr {out}")
+            begin, out = out, whole.call(code.name, "ptr", *_three(own, state, out))
+            if self.one:
+                _end_at(whole, begin, out, out)
         whole.give(out)
         yield whole.text()
+
+    def _end_alone(self, code: Code, own: Value, state: Value, out: Value) -> None:
+        """Where an action is taken alone, look at no other."""
+        found = code.call("alone", "ptr", *_three(own, state, out))
+        _end_at(code, out, found, found if self.alone is _Alone.TAKEN else out)
 
     def _parts(self, actions: Sequence[tuple[int, Action]]) -> Iterator[list[tuple[int, Action]]]:
         """Actions that begin with a test on the same variable stay together."""
@@ -144,9 +204,22 @@ class _Moves:
                 for word, value in values.after(leaf.writes).items():
                     code.store(value, code.at(out, word) if word else out)
                 arguments = (f"ptr {own}", f"ptr {state}", f"ptr {out}", f"i64 {number}")
-                code.store(code.call(commit, "ptr", *arguments), cursor, "ptr")
+                following = code.call(commit, "ptr", *arguments)
+                code.store(following, cursor, "ptr")
+                if self.one:
+                    _end_at(code, out, following, following)
 
         return write
+
+
+def _three(own: Value, state: Value, out: Value) -> tuple[str, str, str]:
+    return f"ptr {own}", f"ptr {state}", f"ptr {out}"
+
+
+def _end_at(code: Code, begin: Value, end: Value, result: Value) -> None:
+    """Give a result where something was put between two places."""
+    with code.when(code.is_("ne", begin, end, "ptr")):
+        code.give(result)
 
 
 def _commits(layout: Layout) -> Iterator[str]:

@@ -58,9 +58,9 @@ class Prover:
     """Proves properties of a relation beside whatever else this process does.
 
     names: the properties to prove. reached, never: the ``sometimes`` properties, premises among
-    them, that are known to be satisfied by some run, and by none. seconds, memory: limits, of all and of each process.
-    patience: how long to wait for news before a yield. After ``work``: what is proved, violated,
-    never satisfied, and why nothing is known of the rest.
+    them, that are known to be satisfied by some run, and by none. seconds, memory: limits, of all
+    and of each process. patience: how long to wait for news before a yield. After ``work``: what is
+    proved, violated, never satisfied, and why nothing is known of the rest.
     """
 
     relation: Relation

@@ -108,6 +108,7 @@ def _explored(run: Run) -> dict[str, Any]:
         "transitions": findings.transitions,
         "depth": findings.depth,
         "seconds": round(findings.seconds, 6),
+        **({"note": findings.note} if findings.note else {}),
     }
 
 

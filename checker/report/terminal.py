@@ -70,6 +70,7 @@ class Terminal:
                 self._proofs(report, several, saved)
                 self._untested(report, several)
             self._diagnosis(report, several)
+            self._notes(report, several)
             self._coverage(report, several)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
@@ -138,6 +139,13 @@ class Terminal:
                 self.out.print(Text(report.target, "bold"), soft_wrap=True)
             self.out.print(grid, crop=False)
         self.out.print(repair.effort(report.diagnosis), soft_wrap=True)
+
+    def _notes(self, report: Report, several: bool) -> None:
+        """Print how the states were explored, where there is more to say."""
+        for run in report.runs:
+            if run.findings.note:
+                where = f"{report.target}, {run.label}" if several else run.label
+                self.out.print(f"{where}: {run.findings.note}", soft_wrap=True)
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""

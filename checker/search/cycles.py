@@ -23,10 +23,13 @@ from rackproof.checker.native.native import Words
 from rackproof.checker.search.graph import Graph
 from rackproof.checker.search.paths import Cell, Cells, path_to
 from rackproof.checker.search.results import Found
+from rackproof.checker.search.store import LimitReached
 from rackproof.checker.search.threads import Team
 
 ROOM: Final = 5_000
 """Bytes that an unfolded state takes, with a dozen moves."""
+
+UNORDERED: Final = "with orders of steps left out, it cannot be told which loops are fair"
 
 
 class Cycles:
@@ -38,8 +41,14 @@ class Cycles:
         self.rows = [cell for row in cells for cell in row]
 
     def loops(self, numbers: Collection[int]) -> Iterator[tuple[int, Found]]:
-        """The best loop for each of some properties, with the number of its monitor."""
+        """The best loop for each of some properties, with the number of its monitor.
+
+        Where steps are taken alone, it can only be told that there is none: ``LimitReached``
+        otherwise.
+        """
         core = self._core(numbers)
+        if core and self.native.alone:
+            raise LimitReached(UNORDERED)
         graph = Graph(self.native, core, self._watch)
         graph.unfold(sorted(core))
         knots = list(graph.knots(graph.all))

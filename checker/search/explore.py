@@ -15,10 +15,11 @@ from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.lowering.relation import Action, Relation
+from rackproof.checker.lowering.relation import Action, Relation, Update
 from rackproof.checker.native import Native
 from rackproof.checker.native.memory import Own
 from rackproof.checker.native.native import Words
+from rackproof.checker.native.program import Local
 from rackproof.checker.search.cycles import Cycles
 from rackproof.checker.search.paths import Cell, holds, path_to
 from rackproof.checker.search.results import (
@@ -36,6 +37,8 @@ from rackproof.model.kernel import Property, Scope
 
 NEVER: Final = -1
 """A monitor that sees nothing."""
+SAMPLE: Final = 1_000
+"""States of which it is counted in how many a step is taken alone."""
 SOUGHT: Final = "the search ended at the violations that were sought"
 
 
@@ -48,15 +51,17 @@ def explore(
     stop_when: Collection[str] | None = None,
     progress: Progress | None = None,
     keep: bool = False,
+    alone: Sequence[Local] = (),
 ) -> Exploration:
     """Visit every reachable state of a relation.
 
     classes: bundles shown to be interchangeable. workers: threads; by default one a core.
     stop_when: end once all properties of these names are violated (``sometimes``: reached).
-    progress: called a few times a second. keep: give back all the states too.
+    progress: called a few times a second. keep: give back all the states too. alone: actions that
+    are taken alone, shown to lose nothing that matters but the shortness of runs.
     """
     started = time.monotonic()
-    native = Native(relation, classes)
+    native = Native(relation, classes, alone)
     prepared = time.monotonic() - started
     workers = workers or available_cores()
     limits = limits or Limits()
@@ -258,6 +263,24 @@ class _Search:
             preparing=self.prepared,
             searching=searching,
             memory=self.store.bytes,
+            alone=self._alone(),
+        )
+
+    def _alone(self) -> float:
+        """In which share of the states a step is taken alone: counted in some."""
+        if not self.native.alone:
+            return 0.0
+        count, width = self.store.count, self.store.words
+        numbers = range(0, count, -(-count // SAMPLE))
+        states = [self.native.ordinals(self.store.states.words(n * width, width)) for n in numbers]
+        return sum(map(self._is_alone, states)) / len(states)
+
+    def _is_alone(self, ordinals: Sequence[int]) -> bool:
+        relation = self.native.relation
+        return any(
+            isinstance(relation.leaf(relation.actions[local.number].tree, ordinals), Update)
+            and bool(relation.value(local.condition, ordinals))
+            for local in self.native.alone
         )
 
     def _stored(self) -> tuple[int, ...]:

@@ -78,7 +78,7 @@ class Exploration:
     where several of that name are violated, the first. reached: the ``sometimes`` properties
     (premises among them) that some state satisfies. fired: the numbers of the actions that changed
     a state. memory: bytes of states and table at the end. stored: the words of all states one after
-    another, where they were asked for.
+    another, where they were asked for. alone: the share of states in which a step is taken alone.
     """
 
     native: Native
@@ -98,6 +98,7 @@ class Exploration:
     preparing: float
     searching: float
     memory: int
+    alone: float = 0.0
 
     @property
     def words(self) -> int:

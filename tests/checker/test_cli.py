@@ -353,6 +353,12 @@ def test_a_fault_of_ours_ends_with_70_and_the_other_targets_go_on(
     assert "gone.yaml: there is no such file" in out
 
 
+def test_what_a_certified_reduction_left_out_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["verify", "own.py:safe", "--reduce", "--json", "-"])
+    captured = capsys.readouterr()
+    assert "certified reduction" in captured.err + captured.out
+
+
 def test_a_fault_outside_every_target_ends_with_70_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
