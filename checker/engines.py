@@ -37,8 +37,9 @@ class Options:
     """How an engine is to run; None leaves a limit to the engine.
 
     coverage: tell the guards that always came out the same way, too. reduce: leave out orders of
-    steps that z3 shows to make no difference. compare: hold the plain functions against their lowered form on some states first, as for a world of a user's own.
-    repair: look for what mends each violation, and for what each property that holds needs.
+    steps that z3 shows to make no difference. compare: hold the plain functions against their
+    lowered form on some states first, as for a world of a user's own. repair: look for what mends
+    each violation, and for what each property that holds needs.
     """
 
     engine: str = "auto"
