@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from attrs import frozen
@@ -70,7 +70,7 @@ def obligation(relation: Relation, names: Iterable[str]) -> Obligation:
     return Obligation(sliced(relation, predicates), predicates)
 
 
-def unreachable(relation: Relation, name: str) -> Obligation:
-    """That no run satisfies a ``sometimes`` property, or a premise, of this name."""
-    predicates = tuple(p for p in relation.predicates if p.property.name == name)
+def unreachable(relation: Relation, names: Collection[str]) -> Obligation:
+    """That no run satisfies any of the ``sometimes`` properties, or premises, of these names."""
+    predicates = tuple(p for p in relation.predicates if p.property.name in names)
     return Obligation(sliced(relation, predicates), predicates)

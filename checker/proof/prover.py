@@ -27,8 +27,9 @@ from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, w
 from rackproof.checker.proof.pdr import pdr
 from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.race import Race, Runner, Told
+from rackproof.checker.search.threads import available_cores
 from rackproof.checker.trace import EngineError, Trace
-from rackproof.model.kernel import ModelError, Property, Scope
+from rackproof.model.kernel import ModelError, Property, Scope, holds
 
 BOUNDED: Final = "bounded check"
 PDR: Final = "pdr (python-sat)"
@@ -37,6 +38,8 @@ INDUCTION: Final = "induction (z3)"
 _LAST_WORDS: Final = 2.0
 """Seconds that a runner has, after its time is up, to say how far it came."""
 
+PATIENCE: Final = 20.0
+"""Seconds after which a second engine for the same is tried, where there are few cores."""
 KIND: Final = 10
 """The bounded check yields to the others: it pays where they find nothing."""
 
@@ -83,8 +86,7 @@ class Prover:
     def work(self) -> Working:
         """Work on, and yield whenever there is nothing to do but wait."""
         yield from self._prove(list(self.names))
-        for premise in self._premises():
-            yield from self._reach(premise)
+        yield from self._reach(self._premises())
 
     def _prove(self, names: list[str]) -> Working:
         """All in one proof, which is quicker than one by one, but for those that are violated."""
@@ -126,14 +128,22 @@ class Prover:
         wanted += [p for p in properties if p.scope is Scope.SOMETIMES]
         return [p for p in dict.fromkeys(wanted) if p.name not in self.reached | self.never]
 
-    def _reach(self, premise: Property) -> Working:
-        answer: Answer = yield from self._answered(unreachable(self.relation, premise.name))
-        if answer.trace is not None:
-            self.reached.add(premise.name)
-        elif answer.proof is not None:
-            self.never.add(premise.name)
-        else:
-            self.reasons[premise.name] = answer.reason or "no run was found that satisfies it"
+    def _reach(self, premises: list[Property]) -> Working:
+        """Which of them some run satisfies; that none satisfies the rest is one proof."""
+        answer = Answer()
+        while premises:
+            names = [premise.name for premise in premises]
+            answer = yield from self._answered(unreachable(self.relation, names))
+            if answer.trace is None:
+                break
+            end, system = answer.trace.final, self.relation.system
+            self.reached |= {premise.name for premise in premises if holds(system, premise, end)}
+            premises = [premise for premise in premises if premise.name not in self.reached]
+        for premise in premises:
+            if answer.proof is not None:
+                self.never.add(premise.name)
+            else:
+                self.reasons[premise.name] = answer.reason or "no run was found that satisfies it"
 
     def _answered(self, shown: Obligation, chained: Sequence[Property] = ()) -> Working:
         """A proof, or a shortest run, or why there is neither."""
@@ -174,7 +184,8 @@ class Prover:
         if chained:
             runners[INDUCTION] = partial(_induced, self.relation, chained, budget.deadline)
         if program() is not None:
-            runners[ABC] = partial(_runner, abc, shown, budget)
+            wait = 0.0 if available_cores() > len(runners) else PATIENCE
+            runners[ABC] = partial(_runner, abc, shown, budget, wait=wait)
         return runners
 
     def _checked(self, proof: Proof) -> Working:
@@ -264,9 +275,12 @@ def _check_errors(shown: Obligation, path: Path) -> None:
                 raise ModelError(error_in_words(relation.system, owner, leaf, steps))
 
 
-def _runner(engine: Engine, shown: Obligation, budget: Budget, niceness: int = 0) -> Iterator[Any]:
+def _runner(
+    engine: Engine, shown: Obligation, budget: Budget, niceness: int = 0, wait: float = 0.0
+) -> Iterator[Any]:
     """In a process of its own: what an engine finds, clauses as plain values."""
     os.nice(niceness)
+    time.sleep(wait)
     found = engine(shown, budget=budget)
     yield (
         clauses.told(shown.relation.arena, found.clauses) if isinstance(found, Invariant) else found

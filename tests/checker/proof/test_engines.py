@@ -76,7 +76,7 @@ def test_what_is_wrong_after_sixty_steps_is_found() -> None:
 
 def test_a_goal_is_reached_by_a_shortest_way() -> None:
     system = worlds.shift(2)
-    asked = unreachable(lower(system), "all-down")
+    asked = unreachable(lower(system), ["all-down"])
     found = bounded(asked)
     assert isinstance(found, Path)
     prop = asked.predicates[0].property
