@@ -51,6 +51,7 @@ class _Cone:
         if any(p.property.scope is Scope.AT_REST for p in predicates):
             self._need_what_moves()
         self._close()
+        self._need_parameters()
 
     def relation(self) -> Relation:
         """What is left."""
@@ -71,7 +72,17 @@ class _Cone:
             actions=tuple(actions),
             predicates=self.predicates,
             places=(),
+            given=tuple(n for n in before.given if self.arena.slots(n) <= self.needed),
         )
+
+    def _need_parameters(self) -> None:
+        """What is given of a needed parameter keeps those that it is tied to."""
+        slots, size = self.before.system.schema.slots, -1
+        while size != len(self.needed):
+            size = len(self.needed)
+            for tied in map(self.arena.slots, self.before.given):
+                if tied & self.needed and all(slots[slot].rigid for slot in tied):
+                    self.needed |= tied
 
     def _need_what_moves(self) -> None:
         """Whether anything is possible depends on all that steps and timers test and write."""
