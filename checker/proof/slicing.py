@@ -61,7 +61,7 @@ class _Cone:
             tree = self._kept(action.tree, done)
             if not isinstance(tree, Disabled):
                 writes = action.writes & self.needed
-                reads = frozenset(_slots_of(self.arena, tree))
+                reads = frozenset(slots_of(self.arena, tree))
                 actions.append(Action(action.firing, tree, reads, writes))
         return evolve(
             before,
@@ -101,7 +101,7 @@ class _Cone:
     def _behind(self, tree: Tree) -> set[int]:
         """What decides about the needed variables that a tree writes, and what they become."""
         kept = self._kept(tree, {})
-        return set(_slots_of(self.arena, kept))
+        return set(slots_of(self.arena, kept))
 
     def _tested(self, tree: Tree, kind: type) -> set[int]:
         """The variables of the tests that have such a leaf on one side and not all over."""
@@ -148,7 +148,8 @@ def _parts(tree: Tree) -> Iterator[Tree]:
                 pending += (item.yes, item.no)
 
 
-def _slots_of(arena: Arena, tree: Tree) -> Iterator[int]:
+def slots_of(arena: Arena, tree: Tree) -> Iterator[int]:
+    """The slots that a tree tests, or computes with."""
     for part in _parts(tree):
         if isinstance(part, Test):
             yield from arena.slots(part.condition)
