@@ -108,7 +108,7 @@ class _Cone:
         only = self._mapped(tree, lambda leaf: leaf if isinstance(leaf, kind) else Disabled(), {})
         return {
             slot
-            for part in _parts(only)
+            for part in parts(only)
             if isinstance(part, Test)
             for slot in self.arena.slots(part.condition)
         }
@@ -135,7 +135,7 @@ class _Cone:
         return known
 
 
-def _parts(tree: Tree) -> Iterator[Tree]:
+def parts(tree: Tree) -> Iterator[Tree]:
     """Every distinct subtree once."""
     seen: set[int] = set()
     pending = [tree]
@@ -150,7 +150,7 @@ def _parts(tree: Tree) -> Iterator[Tree]:
 
 def slots_of(arena: Arena, tree: Tree) -> Iterator[int]:
     """The slots that a tree tests, or computes with."""
-    for part in _parts(tree):
+    for part in parts(tree):
         if isinstance(part, Test):
             yield from arena.slots(part.condition)
         elif isinstance(part, Verdict):

@@ -1,0 +1,236 @@
+"""An inductive invariant from counterexamples to induction and the states of a finite instance.
+
+A step that leads out of what is assumed so far begins in a state that no run should reach. The
+smallest combination of its features that no state of the instance has is forbidden, each forbidden
+value widened as far as those states allow; and so on until no step leads out. The instance guides,
+and z3 over unbounded integers judges: learning from counterexamples to induction after Padon and
+others (Ivy, PLDI 2016), with the instance's states as the teacher in place of a person, as in the
+ICE framework (Garg and others, CAV 2014).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import z3
+from attrs import define, frozen
+from pysat.examples.hitman import Hitman
+
+from rackproof.checker.lowering.arena import Node
+from rackproof.checker.lowering.relation import Action, Relation
+from rackproof.checker.proof import z3terms
+from rackproof.checker.proof.obligations import Obligation
+from rackproof.checker.proof.terms import Vector
+from rackproof.checker.proof.vocabulary import Column, Feature, features
+
+Allowed = tuple[tuple[int, frozenset[int]], ...]
+"""A clause: for some of these features (by number), the value is one of those."""
+
+PATIENCE: Final = 10_000
+"""Milliseconds that z3 may take for one question."""
+
+
+class Unlearned(Exception):
+    """No invariant was found; says why."""
+
+
+@frozen
+class Learned:
+    """Clauses that hold at the start, that every step keeps, and that exclude what is bad."""
+
+    clauses: tuple[Node, ...]
+    counterexamples: int
+    questions: int
+    seconds: float
+
+
+class Teacher:
+    """The states of an instance, by their features."""
+
+    def __init__(self, relation: Relation, columns: Mapping[int, Column]) -> None:
+        """Compute every feature of every state."""
+        self.relation, self.features = relation, features(relation)
+        self.columns = [f.column(relation.arena, columns) for f in self.features]
+
+    def taken(self, number: int) -> frozenset[int]:
+        """The values that a feature has in any state."""
+        return frozenset(np.unique(self.columns[number]).tolist())
+
+    def vector(self, ordinals: Mapping[int, int]) -> tuple[int, ...]:
+        """The features of a state."""
+        return tuple(f.of(self.relation.arena, ordinals) for f in self.features)
+
+    def forbidden(self, vector: Sequence[int]) -> Allowed | None:
+        """The strongest small clause that excludes a state and none of the instance's.
+
+        None where a state of the instance has all the same features.
+        """
+        core = self._core(vector)
+        if core is None:
+            return None
+        chosen = {number: frozenset({vector[number]}) for number in core}
+        for number in core:
+            others = [n for n in core if n != number]
+            rows = self._having({n: chosen[n] for n in others})
+            seen = frozenset(np.unique(self.columns[number][rows]).tolist())
+            chosen[number] = frozenset(self.features[number].values) - seen
+        return tuple(
+            (n, frozenset(self.features[n].values) - chosen[n]) for n in sorted(chosen)
+        )
+
+    def _core(self, vector: Sequence[int]) -> list[int] | None:
+        """The fewest features whose values no state has together (a minimum hitting set)."""
+        with Hitman(solver="m22", htype="sorted") as hitman:
+            core: list[int] = []
+            while True:
+                row = self._alike(core, vector)
+                if row is None:
+                    return sorted(core)
+                differs = [n for n, column in enumerate(self.columns) if column[row] != vector[n]]
+                if not differs:
+                    return None
+                hitman.hit(differs)
+                core = hitman.get()
+
+    def _alike(self, core: Sequence[int], vector: Sequence[int]) -> int | None:
+        rows = self._having({number: frozenset({vector[number]}) for number in core})
+        at = int(np.argmax(rows))
+        return at if rows[at] else None
+
+    def _having(self, wanted: Mapping[int, frozenset[int]]) -> Column:
+        rows: Column | None = None
+        for number, values in wanted.items():
+            column = self.columns[number]
+            here = column == next(iter(values)) if len(values) == 1 else np.isin(column, [*values])
+            rows = here if rows is None else rows & here
+        return np.ones(len(self.columns[0]), dtype=bool) if rows is None else rows
+
+
+@define
+class _Step:
+    """An action in z3: its own solver, with what it does and how many clauses it assumes."""
+
+    action: Action
+    solver: z3.Solver
+    after: z3terms.Z3Terms
+    assumed: int = 0
+
+
+class Learner:
+    """The loop."""
+
+    def __init__(self, obligation: Obligation, teacher: Teacher, deadline: float) -> None:
+        """Take what is to be shown, the teacher, and until when (``time.monotonic``)."""
+        self.obligation, self.relation = obligation, obligation.relation
+        self.teacher, self.deadline = teacher, deadline
+        self.state = z3terms.state(self.relation)
+        self.terms = z3terms.terms(self.relation, self.state)
+        self.always = [
+            *z3terms.within(self.relation, self.state),
+            *z3terms.rigid(self.relation, self.state),
+        ]
+        self.clauses: list[Node] = []
+        self.known = set[Node]()
+        self.steps = [self._step(action) for action in self.relation.actions]
+        self.pending: deque[tuple[Node, _Step]] = deque()
+        self.questions = self.counterexamples = 0
+
+    def learned(self) -> Learned:
+        """Go on until an invariant is found; ``Unlearned`` says why there is none."""
+        started = time.monotonic()
+        self._ranges()
+        self._exclude_bad()
+        while self.pending:
+            clause, step = self.pending.popleft()
+            while (found := self._leads_out(step, clause)) is not None:
+                self._forbid(found)
+        return Learned(
+            tuple(self.clauses), self.counterexamples, self.questions, time.monotonic() - started
+        )
+
+    def _ranges(self) -> None:
+        """Values that no state of the instance has at all."""
+        for number, feature in enumerate(self.teacher.features):
+            taken = self.teacher.taken(number)
+            if taken != frozenset(feature.values):
+                self._add(feature.among(self.relation.arena, taken))
+
+    def _exclude_bad(self) -> None:
+        solver = self._solver()
+        solver.add(self.obligation.bad(self.terms))
+        assumed = 0
+        while True:
+            solver.add(*(self.terms.truth(clause) for clause in self.clauses[assumed:]))
+            assumed = len(self.clauses)
+            found = self._model(solver)
+            if found is None:
+                return
+            self._forbid(found)
+
+    def _forbid(self, ordinals: Mapping[int, int]) -> None:
+        self.counterexamples += 1
+        allowed = self.teacher.forbidden(self.teacher.vector(ordinals))
+        if allowed is None:
+            raise Unlearned("the features of a state do not tell whether runs reach it")
+        arena, clause = self.relation.arena, self.relation.arena.const(0)
+        for number, values in allowed:
+            clause = arena.or_(clause, self.teacher.features[number].among(arena, values))
+        if clause in self.known:
+            raise Unlearned("a clause that is there already does not exclude a state")
+        self._add(clause)
+
+    def _add(self, clause: Node) -> None:
+        self.known.add(clause)
+        self.clauses.append(clause)
+        slots = self.relation.arena.slots(clause)
+        self.pending.extend((clause, step) for step in self.steps if step.action.writes & slots)
+
+    def _leads_out(self, step: _Step, clause: Node) -> Mapping[int, int] | None:
+        """A state in which all clauses hold, and that a step takes out of this one."""
+        solver = step.solver
+        solver.add(*(self.terms.truth(known) for known in self.clauses[step.assumed :]))
+        step.assumed = len(self.clauses)
+        solver.push()
+        solver.add(z3.Not(step.after.truth(clause)))
+        found = self._model(solver)
+        solver.pop()
+        return found
+
+    def _model(self, solver: z3.Solver) -> Mapping[int, int] | None:
+        if time.monotonic() > self.deadline:
+            raise Unlearned("out of time")
+        self.questions += 1
+        answer = solver.check()
+        if answer == z3.unknown:
+            raise Unlearned(f"z3 does not know: {solver.reason_unknown()}")
+        return z3terms.values(solver.model(), self.state) if answer == z3.sat else None
+
+    def _step(self, action: Action) -> _Step:
+        stepped = self.terms.action(action)
+        after = Vector(
+            {**self.state.numbers, **stepped.after.numbers},
+            {**self.state.truths, **stepped.after.truths},
+        )
+        solver = self._solver()
+        solver.add(stepped.enabled)
+        return _Step(action, solver, z3terms.terms(self.relation, after))
+
+    def _solver(self) -> z3.Solver:
+        solver = z3.Solver()
+        solver.set("timeout", PATIENCE)
+        solver.add(*self.always)
+        return solver
+
+
+def holds_at_start(relation: Relation, clauses: Iterable[Node]) -> bool:
+    """Whether clauses hold in every initial state."""
+    state = z3terms.state(relation)
+    terms = z3terms.terms(relation, state)
+    solver = z3.Solver()
+    solver.add(*z3terms.within(relation, state), *z3terms.initial(relation, state))
+    solver.add(z3.Or(*(z3.Not(terms.truth(clause)) for clause in clauses)))
+    return bool(solver.check() == z3.unsat)
