@@ -11,27 +11,32 @@ ICE framework (Garg and others, CAV 2014).
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import z3
-from attrs import define, frozen
-from pysat.examples.hitman import Hitman
+from attrs import define, field, frozen
+from pysat.examples.rc2 import RC2
+from pysat.formula import WCNF
 
 from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Action, Relation
 from rackproof.checker.proof import z3terms
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.terms import Vector
-from rackproof.checker.proof.vocabulary import Column, Feature, features
+from rackproof.checker.proof.vocabulary import Column, features, lanes_of
 
 Allowed = tuple[tuple[int, frozenset[int]], ...]
 """A clause: for some of these features (by number), the value is one of those."""
 
 PATIENCE: Final = 10_000
 """Milliseconds that z3 may take for one question."""
+
+
+FEATURE_COST: Final = 2
+LANE_COST: Final = 2
+"""What a clause is preferred for: to be short, and to speak of few identifiers."""
 
 
 class Unlearned(Exception):
@@ -55,6 +60,8 @@ class Teacher:
         """Compute every feature of every state."""
         self.relation, self.features = relation, features(relation)
         self.columns = [f.column(relation.arena, columns) for f in self.features]
+        self.feature_lanes = [lanes_of(relation, f) for f in self.features]
+        self.lanes = sorted(set().union(*self.feature_lanes), key=str)
 
     def taken(self, number: int) -> frozenset[int]:
         """The values that a feature has in any state."""
@@ -83,18 +90,34 @@ class Teacher:
         )
 
     def _core(self, vector: Sequence[int]) -> list[int] | None:
-        """The fewest features whose values no state has together (a minimum hitting set)."""
-        with Hitman(solver="m22", htype="sorted") as hitman:
-            core: list[int] = []
+        """The cheapest features whose values no state has together: a minimum hitting set of what
+        tells the state from each of the instance's.
+        """
+        core: list[int] = []
+        with RC2(self._costs()) as solver:
             while True:
                 row = self._alike(core, vector)
                 if row is None:
-                    return sorted(core)
+                    return core
                 differs = [n for n, column in enumerate(self.columns) if column[row] != vector[n]]
                 if not differs:
                     return None
-                hitman.hit(differs)
-                core = hitman.get()
+                solver.add_clause([n + 1 for n in differs])
+                core = [n - 1 for n in solver.compute() if 0 < n <= len(self.columns)]
+
+    def _costs(self) -> WCNF:
+        """What a choice of features costs, as soft clauses: so much for each, and for each
+        identifier that any of them belongs to.
+        """
+        formula, count = WCNF(), len(self.features)
+        for n in range(count):
+            formula.append([-(n + 1)], weight=FEATURE_COST)
+        for at, lane in enumerate(self.lanes, count + 1):
+            formula.append([-at], weight=LANE_COST)
+            for n, lanes in enumerate(self.feature_lanes, 1):
+                if lane in lanes:
+                    formula.append([-n, at])
+        return formula
 
     def _alike(self, core: Sequence[int], vector: Sequence[int]) -> int | None:
         rows = self._having({number: frozenset({vector[number]}) for number in core})
@@ -118,6 +141,7 @@ class _Step:
     solver: z3.Solver
     after: z3terms.Z3Terms
     assumed: int = 0
+    open: list[Node] = field(factory=list)
 
 
 class Learner:
@@ -136,7 +160,6 @@ class Learner:
         self.clauses: list[Node] = []
         self.known = set[Node]()
         self.steps = [self._step(action) for action in self.relation.actions]
-        self.pending: deque[tuple[Node, _Step]] = deque()
         self.questions = self.counterexamples = 0
 
     def learned(self) -> Learned:
@@ -144,10 +167,11 @@ class Learner:
         started = time.monotonic()
         self._ranges()
         self._exclude_bad()
-        while self.pending:
-            clause, step = self.pending.popleft()
-            while (found := self._leads_out(step, clause)) is not None:
-                self._forbid(found)
+        while any(step.open for step in self.steps):
+            for step in self.steps:
+                while step.open and (found := self._leads_out(step)) is not None:
+                    self._forbid(found)
+                step.open.clear()
         return Learned(
             tuple(self.clauses), self.counterexamples, self.questions, time.monotonic() - started
         )
@@ -187,15 +211,17 @@ class Learner:
         self.known.add(clause)
         self.clauses.append(clause)
         slots = self.relation.arena.slots(clause)
-        self.pending.extend((clause, step) for step in self.steps if step.action.writes & slots)
+        for step in self.steps:
+            if step.action.writes & slots:
+                step.open.append(clause)
 
-    def _leads_out(self, step: _Step, clause: Node) -> Mapping[int, int] | None:
-        """A state in which all clauses hold, and that a step takes out of this one."""
+    def _leads_out(self, step: _Step) -> Mapping[int, int] | None:
+        """A state in which all clauses hold, and that a step takes out of one of the open ones."""
         solver = step.solver
         solver.add(*(self.terms.truth(known) for known in self.clauses[step.assumed :]))
         step.assumed = len(self.clauses)
         solver.push()
-        solver.add(z3.Not(step.after.truth(clause)))
+        solver.add(z3.Or(*(z3.Not(step.after.truth(clause)) for clause in step.open)))
         found = self._model(solver)
         solver.pop()
         return found

@@ -20,6 +20,7 @@ from rackproof.checker.lowering.arena import Arena, Node, Op
 from rackproof.checker.lowering.relation import Relation, Test, Tree, Update, Verdict
 from rackproof.checker.proof.slicing import parts
 from rackproof.checker.proof.terms import is_truth
+from rackproof.model.kernel.schema import Lane
 
 WINDOW: Final = 1
 """Differences beyond this are not told apart."""
@@ -108,6 +109,13 @@ def features(relation: Relation) -> tuple[Feature, ...]:
     supplies = {v.slot for v in relation.variables if slots[v.slot].free}
     supplies = {slot for slot in supplies if not slots[slot].rigid}
     return (*plain, *_Differences(relation, supplies).features())
+
+
+def lanes_of(relation: Relation, feature: Feature) -> frozenset[Lane]:
+    """The identifiers that a feature belongs to."""
+    arena, slots = relation.arena, relation.system.schema.slots
+    fields = {feature.left} | (arena.slots(feature.right) if feature.right is not None else set())
+    return frozenset(lane for slot in fields for lane in slots[slot].lanes)
 
 
 @frozen
