@@ -39,6 +39,14 @@ LANE_COST: Final = 2
 """What a clause is preferred for: to be short, and to speak of few identifiers."""
 
 
+MOST_FURTHER: Final = 4
+"""How many more constants numbers are compared with, one after the other, where that is needed."""
+
+
+MOST_HARD: Final = 300
+"""How many of the states that were mistaken for others before are looked at first."""
+
+
 class Unlearned(Exception):
     """No invariant was found; says why."""
 
@@ -56,12 +64,42 @@ class Learned:
 class Teacher:
     """The states of an instance, by their features."""
 
-    def __init__(self, relation: Relation, columns: Mapping[int, Column]) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        fields: Mapping[int, Column],
+        further: Mapping[int, int] | None = None,
+    ) -> None:
         """Compute every feature of every state."""
-        self.relation, self.features = relation, features(relation)
-        self.columns = [f.column(relation.arena, columns) for f in self.features]
+        self.relation, self.further, self.fields = relation, dict(further or {}), fields
+        self.features = features(relation, self.further)
+        self.columns = _distinct([f.column(relation.arena, fields) for f in self.features])
+        self.hard: list[Column] = []
         self.feature_lanes = [lanes_of(relation, f) for f in self.features]
         self.lanes = sorted(set().union(*self.feature_lanes), key=str)
+
+    def finer(self, ordinals: Mapping[int, int]) -> Teacher | None:
+        """One that may tell a state from those that are like it to this one; None where there is
+        none.
+
+        Of a state that differs in the fewest numbers, these are compared with one constant more.
+        """
+        slots = self.relation.system.schema.slots
+        wide = sorted(
+            {f.left for f in self.features if f.right is not None and not slots[f.left].rigid}
+        )
+        alike = np.ones(len(self.fields[wide[0]]), dtype=bool) if wide else np.zeros(1, dtype=bool)
+        for feature, value in zip(self.features, self.vector(ordinals), strict=True):
+            alike &= feature.column(self.relation.arena, self.fields) == value
+        if not alike.any():
+            return None
+        differs = np.array([self.fields[slot][alike] != ordinals[slot] for slot in wide])
+        least = differs[:, int(np.argmin(differs.sum(axis=0)))]
+        found = [slot for slot, here in zip(wide, least, strict=True) if here]
+        further = {slot: self.further.get(slot, 0) + 1 for slot in found}
+        if not found or max(further.values()) > MOST_FURTHER:
+            return None
+        return Teacher(self.relation, self.fields, {**self.further, **further})
 
     def taken(self, number: int) -> frozenset[int]:
         """The values that a feature has in any state."""
@@ -94,16 +132,27 @@ class Teacher:
         tells the state from each of the instance's.
         """
         core: list[int] = []
-        with RC2(self._costs()) as solver:
+        formula, here = self._costs(), np.array(vector, dtype=np.int8)
+        for row in self.hard[-MOST_HARD:]:
+            if differs := np.flatnonzero(row != here).tolist():
+                formula.append([n + 1 for n in differs])
+        with RC2(formula) as solver:
+            if self.hard:
+                core = self._chosen(solver)
             while True:
                 row = self._alike(core, vector)
                 if row is None:
                     return core
-                differs = [n for n, column in enumerate(self.columns) if column[row] != vector[n]]
+                values = self.columns[:, row].copy()
+                differs = np.flatnonzero(values != here).tolist()
                 if not differs:
                     return None
+                self.hard.append(values)
                 solver.add_clause([n + 1 for n in differs])
-                core = [n - 1 for n in solver.compute() if 0 < n <= len(self.columns)]
+                core = self._chosen(solver)
+
+    def _chosen(self, solver: RC2) -> list[int]:
+        return [n - 1 for n in solver.compute() if 0 < n <= len(self.features)]
 
     def _costs(self) -> WCNF:
         """What a choice of features costs, as soft clauses: so much for each, and for each
@@ -131,6 +180,19 @@ class Teacher:
             here = column == next(iter(values)) if len(values) == 1 else np.isin(column, [*values])
             rows = here if rows is None else rows & here
         return np.ones(len(self.columns[0]), dtype=bool) if rows is None else rows
+
+
+def _distinct(columns: Sequence[Column]) -> Column:
+    """The features of all states, one row a feature; states with the same features once.
+
+    Should two rows ever have one hash by chance, a state is not learned from, and that is all.
+    """
+    factors = np.random.default_rng(0).integers(1, 1 << 62, len(columns), dtype=np.uint64)
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column, factor in zip(columns, factors, strict=True):
+        hashes += column.astype(np.uint64) * factor
+    kept = np.sort(np.unique(hashes, return_index=True)[1])
+    return np.array([column[kept] for column in columns])
 
 
 @define
@@ -197,9 +259,11 @@ class Learner:
 
     def _forbid(self, ordinals: Mapping[int, int]) -> None:
         self.counterexamples += 1
-        allowed = self.teacher.forbidden(self.teacher.vector(ordinals))
-        if allowed is None:
-            raise Unlearned("the features of a state do not tell whether runs reach it")
+        while (allowed := self.teacher.forbidden(self.teacher.vector(ordinals))) is None:
+            finer = self.teacher.finer(ordinals)
+            if finer is None:
+                raise Unlearned("the features of a state do not tell whether runs reach it")
+            self.teacher = finer
         arena, clause = self.relation.arena, self.relation.arena.const(0)
         for number, values in allowed:
             clause = arena.or_(clause, self.teacher.features[number].among(arena, values))

@@ -98,8 +98,11 @@ def _runs(values: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield run[0], run[-1]
 
 
-def features(relation: Relation) -> tuple[Feature, ...]:
-    """The features of a relation's states, in a fixed order."""
+def features(relation: Relation, further: Mapping[int, int]) -> tuple[Feature, ...]:
+    """The features of a relation's states, in a fixed order.
+
+    further: with how many constants above those that the model itself names a field is compared.
+    """
     slots = relation.system.schema.slots
     plain = [
         Feature(v.slot, None, tuple(range(v.low, v.end + 1)), is_truth(relation, v.slot))
@@ -108,7 +111,7 @@ def features(relation: Relation) -> tuple[Feature, ...]:
     ]
     supplies = {v.slot for v in relation.variables if slots[v.slot].free}
     supplies = {slot for slot in supplies if not slots[slot].rigid}
-    return (*plain, *_Differences(relation, supplies).features())
+    return (*plain, *_Differences(relation, supplies).features(further))
 
 
 def lanes_of(relation: Relation, feature: Feature) -> frozenset[Lane]:
@@ -127,7 +130,7 @@ class _Differences:
     groups: dict[int, int] = field(factory=dict)
     constants: dict[int, set[int]] = field(factory=dict)
 
-    def features(self) -> list[Feature]:
+    def features(self, further: Mapping[int, int]) -> list[Feature]:
         arena = self.relation.arena
         wide = [v.slot for v in self.relation.variables if v.end is None]
         wide = [slot for slot in wide if slot not in self.supplies]
@@ -140,10 +143,17 @@ class _Differences:
             if self._group(a) == self._group(b) and self._share(a, b)
         ]
         for slot in wide:
-            values = {self.relation.initial[slot]} if not self._is_rigid(slot) else set()
-            for value in sorted(values | self.constants.get(slot, set())):
-                found.append(Feature(slot, arena.const(value), window))
+            named = self._named(slot, further.get(slot, 0))
+            found += [Feature(slot, arena.const(value), window) for value in named]
         return found
+
+    def _named(self, slot: int, further: int) -> list[int]:
+        """The constants that a number is compared with, or begins with; and some more."""
+        named = set(self.constants.get(slot, ()))
+        if self._is_rigid(slot):
+            return sorted(named)
+        named.add(self.relation.initial[slot])
+        return sorted(named | {max(named) + n for n in range(1, further + 1)})
 
     def _is_rigid(self, slot: int) -> bool:
         return self.relation.system.schema.slots[slot].rigid
