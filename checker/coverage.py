@@ -10,23 +10,21 @@ import linecache
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.arena import Arena, Node, Op
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.lowering.relation import Relation, Test, Tree
-from rackproof.checker.native.layout import Binary, Stored
-from rackproof.checker.search import Exploration, Limits, explore
+from rackproof.checker.native.columns import Column, columns
+from rackproof.checker.search import Limits, explore
 from rackproof.model.kernel import System
 
 MOST_STATES: Final = 200_000
 
-Column = NDArray[Any]
 Places = Mapping[Node, frozenset[Place]]
 
 
@@ -60,32 +58,15 @@ def coverage(system: System) -> Coverage:
     seen = explore(relation, limits=Limits(max_states=MOST_STATES), keep=True)
     if not seen.exhausted:
         return Coverage(reason=f"guards are not told: more than {MOST_STATES:,} states")
-    outcomes = _Outcomes(relation, _columns(relation, seen), seen.states).outcomes
+    assert seen.stored is not None
+    found = columns(relation, seen.native.layout, seen.stored)
+    outcomes = _Outcomes(relation, found, seen.states).outcomes
     return Coverage(tuple(_one_sided(outcomes)))
 
 
 def _one_sided(outcomes: Mapping[Place, set[bool]]) -> list[Guard]:
     lines = {(file, line) for (file, line, _), seen in outcomes.items() if len(seen) == 1}
     return [Guard(file, line) for file, line in sorted(lines)]
-
-
-def _columns(relation: Relation, seen: Exploration) -> dict[int, Column]:
-    """The ordinals of each variable in every state."""
-    assert seen.stored is not None
-    words = np.array(seen.stored, dtype=np.uint64).reshape(seen.states, seen.words)
-    stored = seen.native.layout.stored
-    return {v.slot: _column(words, stored[v.slot]) for v in relation.variables}
-
-
-def _column(words: Column, stored: Stored) -> Column:
-    if isinstance(stored, Binary):
-        place = stored.place
-        bits = (words[:, place.word] & np.uint64(place.mask)) >> np.uint64(place.shift)
-        return bits.astype(np.int64) + stored.low
-    column = np.full(len(words), -1, dtype=np.int64)
-    for member, place in stored.bits.items():
-        column[(words[:, place.word] & np.uint64(place.mask)) != 0] = member
-    return column
 
 
 class _Outcomes:

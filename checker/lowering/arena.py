@@ -292,7 +292,6 @@ _MEANING: dict[Op, Callable[..., int]] = {
 }
 
 
-
 def _products(a: float, b: float, c: float, d: float) -> Range:
     corners = [x * y if x and y else 0 for x in (a, b) for y in (c, d)]
     return min(corners), max(corners)

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.paths import Trees
@@ -27,7 +26,7 @@ from rackproof.checker.lowering.relation import (
     Variable,
     Verdict,
 )
-from rackproof.checker.native.layout import Binary, Stored
+from rackproof.checker.native.columns import Column, columns
 from rackproof.checker.proof.slicing import slots_of
 from rackproof.checker.search import Exploration, Limits, explore
 from rackproof.model.kernel import Firing, Kind, Transition
@@ -35,8 +34,6 @@ from rackproof.model.kernel.transitions import Fairness
 
 LEAST_TOP: Final = 3
 """Parameters go up to this at least."""
-
-Column = NDArray[Any]
 
 
 @frozen
@@ -53,11 +50,12 @@ def seen(relation: Relation, most: int, seconds: float) -> Seen:
     small = instance(relation)
     limits = Limits(max_states=most, time_limit=seconds)
     exploration = explore(small, limits=limits, keep=True)
-    columns = _columns(small, exploration)
+    assert exploration.stored is not None
+    found = columns(small, exploration.native.layout, exploration.stored)
     if relation.given:
-        kept = _given(small, columns)
-        columns = {slot: column[kept] for slot, column in columns.items()}
-    return Seen(small, exploration, columns)
+        kept = _given(small, found)
+        found = {slot: column[kept] for slot, column in found.items()}
+    return Seen(small, exploration, found)
 
 
 def instance(relation: Relation) -> Relation:
@@ -74,11 +72,21 @@ class _Instance:
         self.open = [v.slot for v in relation.variables if v.end is None]
         self.rigid = [slot for slot in self.open if slots[slot].rigid]
         self.supplies = {s for s in self.open if slots[s].free and not slots[s].rigid}
-        highest = {s: max(LEAST_TOP, relation.initial[s] + 1) for s in self.rigid}
+        highest = self._highest()
         rest = max([LEAST_TOP, *highest.values()]) + 2
         self.tops = {slot: highest.get(slot, rest) for slot in self.open}
         self.lows = {v.slot: v.low for v in relation.variables}
         self.started = self._started()
+
+    def _highest(self) -> dict[int, int]:
+        """How far each parameter goes: of two that are compared, the second goes further."""
+        initial, rigid = self.whole.initial, set(self.rigid)
+        tops = {s: max(LEAST_TOP, initial[s] + 1) for s in self.rigid}
+        for node in self.whole.given:
+            if (slots := self.arena.slots(node)) <= rigid and len(slots) == 2:
+                first, second = sorted(slots)
+                tops[second] = max(tops[second], tops[first] + 1)
+        return tops
 
     def relation(self) -> Relation:
         """The instance."""
@@ -196,25 +204,6 @@ def _updates(tree: Tree) -> list[Update]:
     return found
 
 
-def _columns(relation: Relation, exploration: Exploration) -> dict[int, Column]:
-    """The ordinals of each variable in every state."""
-    assert exploration.stored is not None
-    stored = exploration.native.layout.stored
-    words = np.array(exploration.stored, dtype=np.uint64).reshape(exploration.states, -1)
-    return {v.slot: _column(words, stored[v.slot]) for v in relation.variables}
-
-
-def _column(words: Column, stored: Stored) -> Column:
-    if isinstance(stored, Binary):
-        place = stored.place
-        bits = (words[:, place.word] & np.uint64(place.mask)) >> np.uint64(place.shift)
-        return (bits.astype(np.int16) + stored.low).astype(np.int16)
-    column = np.full(len(words), -1, dtype=np.int16)
-    for member, place in stored.bits.items():
-        column[(words[:, place.word] & np.uint64(place.mask)) != 0] = member
-    return column
-
-
 def _given(relation: Relation, columns: Mapping[int, Column]) -> Column:
     """Which states have parameters as given."""
     known = set(columns)
@@ -229,7 +218,7 @@ def values(relation: Relation, node: Node, columns: Mapping[int, Column]) -> Col
     """A node's value in every state."""
     op, operands = relation.arena.part(node)
     if op is Op.CONST:
-        return np.asarray(operands[0], dtype=np.int16)
+        return np.asarray(operands[0], dtype=np.int32)
     if op is Op.VAR:
         return columns[operands[0]]
     return _MEANING[op](*(values(relation, operand, columns) for operand in operands))

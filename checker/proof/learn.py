@@ -22,10 +22,11 @@ from pysat.formula import WCNF
 
 from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Action, Relation
+from rackproof.checker.native.columns import Column
 from rackproof.checker.proof import z3terms
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.terms import Vector
-from rackproof.checker.proof.vocabulary import Column, features, lanes_of
+from rackproof.checker.proof.vocabulary import features, lanes_of
 
 Allowed = tuple[tuple[int, frozenset[int]], ...]
 """A clause: for some of these features (by number), the value is one of those."""
@@ -123,9 +124,7 @@ class Teacher:
             rows = self._having({n: chosen[n] for n in others})
             seen = frozenset(np.unique(self.columns[number][rows]).tolist())
             chosen[number] = frozenset(self.features[number].values) - seen
-        return tuple(
-            (n, frozenset(self.features[n].values) - chosen[n]) for n in sorted(chosen)
-        )
+        return tuple((n, frozenset(self.features[n].values) - chosen[n]) for n in sorted(chosen))
 
     def _core(self, vector: Sequence[int]) -> list[int] | None:
         """The cheapest features whose values no state has together: a minimum hitting set of what

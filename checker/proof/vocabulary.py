@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from attrs import field, frozen
-from numpy.typing import NDArray
 
 from rackproof.checker.lowering.arena import Arena, Node, Op
 from rackproof.checker.lowering.relation import Relation, Test, Tree, Update, Verdict
+from rackproof.checker.native.columns import Column
 from rackproof.checker.proof.slicing import parts
 from rackproof.checker.proof.terms import is_truth
 from rackproof.model.kernel.schema import Lane
 
 WINDOW: Final = 1
 """Differences beyond this are not told apart."""
-
-Column = NDArray[Any]
 
 
 @frozen

@@ -92,7 +92,7 @@ class Exploration:
     raises: tuple[Raised, ...]
     violations: Mapping[str, Found]
     reached: frozenset[Property]
-    stored: tuple[int, ...] | None
+    stored: bytes | None
     preparing: float
     searching: float
     memory: int
