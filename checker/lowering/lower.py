@@ -195,7 +195,7 @@ class _Lowering:
         return found
 
     def given(self) -> tuple[Node, ...]:
-        """What initial states have in common, where any is left open: the parts of a conjunction."""
+        """What initial states have in common, where any is left open, in its parts."""
         given = self.system.given
         if given is None or not any(slot.free for slot in self.schema.slots):
             return ()

@@ -59,7 +59,7 @@ def seen(relation: Relation, most: int, seconds: float) -> Seen:
 
 
 def instance(relation: Relation) -> Relation:
-    """The finite relation: parameters up to a top, everything else of that size a little further."""
+    """The finite relation: parameters up to a top, all else of their size a little further."""
     return _Instance(relation).relation()
 
 
