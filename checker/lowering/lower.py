@@ -435,17 +435,12 @@ class _Slicing:
             actions=tuple(actions),
             never=tuple(never),
             places=tuple(places),
-            given=self._given(needed),
+            given=tuple(node for node in map(self._folded, self.given) if self.arena.slots(node)),
             predicates=tuple(
                 self._sliced_predicate(prop, arguments, self._sliced(tree, needed, done))
                 for prop, arguments, tree in self.predicates
             ),
         )
-
-    def _given(self, needed: set[int]) -> tuple[Node, ...]:
-        """What is given of the slots that are needed; the initial state says the rest."""
-        folded = [self._folded(node) for node in self.given]
-        return tuple(n for n in folded if self.arena.slots(n) and self.arena.slots(n) <= needed)
 
     def _places(self, item: _Lowered) -> dict[Node, frozenset[Place]]:
         found: dict[Node, frozenset[Place]] = {}

@@ -5,7 +5,7 @@ This is all that the engines know of a model; from here on there are only intege
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
@@ -108,7 +108,8 @@ class Relation:
     property, premises included. places: for each action, where they were asked for, the places
     (file, line, instruction) of the model at which its tests are made. given: truth values that
     initial states have in common where the system leaves anything open; ``initial`` is then one of
-    them, and any other may differ in the slots that are free.
+    them, and any other may differ in the slots that are free. Some may speak of slots that are no
+    variables.
     """
 
     system: System
@@ -122,6 +123,11 @@ class Relation:
     predicates: tuple[Predicate, ...]
     places: tuple[Mapping[Node, frozenset[tuple[str, int, int]]], ...] = ()
     given: tuple[Node, ...] = ()
+
+    def given_of(self, slots: Iterable[int]) -> list[Node]:
+        """What is given of these slots alone."""
+        chosen = frozenset(slots)
+        return [node for node in self.given if self.arena.slots(node) <= chosen]
 
     def leaf(self, tree: Tree, ordinals: Sequence[int]) -> Leaf:
         """The leaf that a state (the ordinals of all slots) comes to."""

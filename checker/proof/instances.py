@@ -80,10 +80,10 @@ class _Instance:
 
     def _highest(self) -> dict[int, int]:
         """How far each parameter goes: of two that are compared, the second goes further."""
-        initial, rigid = self.whole.initial, set(self.rigid)
+        initial = self.whole.initial
         tops = {s: max(LEAST_TOP, initial[s] + 1) for s in self.rigid}
-        for node in self.whole.given:
-            if (slots := self.arena.slots(node)) <= rigid and len(slots) == 2:
+        for node in self.whole.given_of(self.rigid):
+            if len(slots := self.arena.slots(node)) == 2:
                 first, second = sorted(slots)
                 tops[second] = max(tops[second], tops[first] + 1)
         return tops
@@ -111,10 +111,9 @@ class _Instance:
 
     def _started(self) -> Node:
         """What is given of the parameters: no other values start anything."""
-        rigid, result = set(self.rigid), self.arena.const(1)
-        for node in self.whole.given:
-            if self.arena.slots(node) <= rigid:
-                result = self.arena.and_(result, node)
+        result = self.arena.const(1)
+        for node in self.whole.given_of(self.rigid):
+            result = self.arena.and_(result, node)
         return result
 
     def _action(self, action: Action) -> Action:
@@ -206,11 +205,9 @@ def _updates(tree: Tree) -> list[Update]:
 
 def _given(relation: Relation, columns: Mapping[int, Column]) -> Column:
     """Which states have parameters as given."""
-    known = set(columns)
     kept: Column = np.ones(len(next(iter(columns.values()))), dtype=bool)
-    for node in relation.given:
-        if relation.arena.slots(node) <= known:
-            kept &= values(relation, node, columns).astype(bool)
+    for node in relation.given_of(columns):
+        kept &= values(relation, node, columns).astype(bool)
     return kept
 
 

@@ -72,7 +72,6 @@ class _Cone:
             actions=tuple(actions),
             predicates=self.predicates,
             places=(),
-            given=tuple(n for n in before.given if self.arena.slots(n) <= self.needed),
         )
 
     def _need_parameters(self) -> None:

@@ -91,17 +91,15 @@ def initial(relation: Relation, given: State) -> list[z3.BoolRef]:
     numbers = [n == first[slot] for slot, n in given.numbers.items() if not slots[slot].free]
     truths = [truth == bool(first[slot]) for slot, truth in given.truths.items()]
     said = terms(relation, given)
-    return numbers + truths + [said.truth(node) for node in relation.given]
+    known = relation.given_of({*given.numbers, *given.truths})
+    return numbers + truths + [said.truth(node) for node in known]
 
 
 def rigid(relation: Relation, given: State) -> list[z3.BoolRef]:
     """What is given of parameters alone, which is true in every state."""
     said, slots = terms(relation, given), relation.system.schema.slots
-    return [
-        said.truth(node)
-        for node in relation.given
-        if all(slots[slot].rigid for slot in relation.arena.slots(node))
-    ]
+    parameters = [slot for slot in given.numbers if slots[slot].rigid]
+    return [said.truth(node) for node in relation.given_of(parameters)]
 
 
 def becomes(before: State, after: State, changed: State) -> list[z3.BoolRef]:
