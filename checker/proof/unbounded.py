@@ -118,9 +118,7 @@ def flaw(wanted: Obligation, clauses: Sequence[Node]) -> str | None:
     return None
 
 
-def _leads_out(
-    terms: z3terms.Z3Terms, action: Action, clauses: Iterable[Node]
-) -> list[z3.BoolRef]:
+def _leads_out(terms: z3terms.Z3Terms, action: Action, clauses: Iterable[Node]) -> list[z3.BoolRef]:
     """An action takes effect, and a clause that speaks of what it writes is false afterwards."""
     relation, stepped = terms.relation, terms.action(action)
     after = Vector(
@@ -145,7 +143,9 @@ def _check(system: System, names: Collection[str]) -> None:
             raise ModelError(f"{system.name} has no property {name!r}")
         if known[name].scope not in SAFETY:
             scope = known[name].scope.value
-            raise ModelError(f"{name} is asked {scope!r}; an invariant shows `always` and `at rest`")
+            raise ModelError(
+                f"{name} is asked {scope!r}; an invariant shows `always` and `at rest`"
+            )
 
 
 def _refuted(whole: Relation, instance: Seen) -> Refuted | Unproved | None:
