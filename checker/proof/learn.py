@@ -17,13 +17,12 @@ from typing import Final
 import numpy as np
 import z3
 from attrs import define, field, frozen
-from pysat.examples.rc2 import RC2
-from pysat.formula import WCNF
 
 from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Action, Relation
 from rackproof.checker.native.columns import Column
 from rackproof.checker.proof import z3terms
+from rackproof.checker.proof.hitting import Costs, Hitting
 from rackproof.checker.proof.obligations import Obligation
 from rackproof.checker.proof.terms import Vector
 from rackproof.checker.proof.vocabulary import features, lanes_of
@@ -44,6 +43,8 @@ MOST_FURTHER: Final = 4
 """How many more constants numbers are compared with, one after the other, where that is needed."""
 
 
+AT_ONCE: Final = 30
+"""How many clauses one question is about."""
 MOST_HARD: Final = 300
 """How many of the states that were mistaken for others before are looked at first."""
 
@@ -76,8 +77,10 @@ class Teacher:
         self.features = features(relation, self.further)
         self.columns = _distinct([f.column(relation.arena, fields) for f in self.features])
         self.hard: list[Column] = []
-        self.feature_lanes = [lanes_of(relation, f) for f in self.features]
-        self.lanes = sorted(set().union(*self.feature_lanes), key=str)
+        lanes = [lanes_of(relation, f) for f in self.features]
+        numbers = {lane: n for n, lane in enumerate(sorted(set().union(*lanes), key=str))}
+        labels = [sorted(numbers[lane] for lane in its) for its in lanes]
+        self.costs = Costs(labels, FEATURE_COST, LANE_COST)
 
     def finer(self, ordinals: Mapping[int, int]) -> Teacher | None:
         """One that may tell a state from those that are like it to this one; None where there is
@@ -126,46 +129,26 @@ class Teacher:
             chosen[number] = frozenset(self.features[number].values) - seen
         return tuple((n, frozenset(self.features[n].values) - chosen[n]) for n in sorted(chosen))
 
-    def _core(self, vector: Sequence[int]) -> list[int] | None:
-        """The cheapest features whose values no state has together: a minimum hitting set of what
-        tells the state from each of the instance's.
+    def _core(self, vector: Sequence[int]) -> tuple[int, ...] | None:
+        """The cheapest features whose values no state has together: what tells the state from each
+        of the instance's.
         """
-        core: list[int] = []
-        formula, here = self._costs(), np.array(vector, dtype=np.int8)
-        for row in self.hard[-MOST_HARD:]:
-            if differs := np.flatnonzero(row != here).tolist():
-                formula.append([n + 1 for n in differs])
-        with RC2(formula) as solver:
-            if self.hard:
-                core = self._chosen(solver)
+        here = np.array(vector, dtype=np.int8)
+        known = np.array(self.hard[-MOST_HARD:], dtype=np.int8).reshape(-1, len(here))
+        hitting = Hitting(self.costs, (m for row in known if (m := _mask(row != here))))
+        try:
             while True:
+                core = hitting.cheapest()
                 row = self._alike(core, vector)
                 if row is None:
                     return core
                 values = self.columns[:, row].copy()
-                differs = np.flatnonzero(values != here).tolist()
-                if not differs:
+                if not (differs := _mask(values != here)):
                     return None
                 self.hard.append(values)
-                solver.add_clause([n + 1 for n in differs])
-                core = self._chosen(solver)
-
-    def _chosen(self, solver: RC2) -> list[int]:
-        return [n - 1 for n in solver.compute() if 0 < n <= len(self.features)]
-
-    def _costs(self) -> WCNF:
-        """What a choice of features costs, as soft clauses: so much for each, and for each
-        identifier that any of them belongs to.
-        """
-        formula, count = WCNF(), len(self.features)
-        for n in range(count):
-            formula.append([-(n + 1)], weight=FEATURE_COST)
-        for at, lane in enumerate(self.lanes, count + 1):
-            formula.append([-at], weight=LANE_COST)
-            for n, lanes in enumerate(self.feature_lanes, 1):
-                if lane in lanes:
-                    formula.append([-n, at])
-        return formula
+                hitting.add(differs)
+        finally:
+            hitting.close()
 
     def _alike(self, core: Sequence[int], vector: Sequence[int]) -> int | None:
         rows = self._having({number: frozenset({vector[number]}) for number in core})
@@ -192,6 +175,11 @@ def _distinct(columns: Sequence[Column]) -> Column:
         hashes += column.astype(np.uint64) * factor
     kept = np.sort(np.unique(hashes, return_index=True)[1])
     return np.array([column[kept] for column in columns])
+
+
+def _mask(truths: Column) -> int:
+    """The bit set of the places that are true."""
+    return int.from_bytes(np.packbits(truths, bitorder="little").tobytes(), "little")
 
 
 @define
@@ -230,9 +218,8 @@ class Learner:
         self._exclude_bad()
         while any(step.open for step in self.steps):
             for step in self.steps:
-                while step.open and (found := self._leads_out(step)) is not None:
-                    self._forbid(found)
-                step.open.clear()
+                while step.open:
+                    self._keep(step, step.open[:AT_ONCE])
         return Learned(
             tuple(self.clauses), self.counterexamples, self.questions, time.monotonic() - started
         )
@@ -278,13 +265,20 @@ class Learner:
             if step.action.writes & slots:
                 step.open.append(clause)
 
-    def _leads_out(self, step: _Step) -> Mapping[int, int] | None:
-        """A state in which all clauses hold, and that a step takes out of one of the open ones."""
+    def _keep(self, step: _Step, clauses: Sequence[Node]) -> None:
+        """Forbid states until a step leads out of none of these clauses."""
+        broken = z3.Or(*(z3.Not(step.after.truth(clause)) for clause in clauses))
+        while (found := self._leads_out(step, broken)) is not None:
+            self._forbid(found)
+        del step.open[: len(clauses)]
+
+    def _leads_out(self, step: _Step, broken: z3.BoolRef) -> Mapping[int, int] | None:
+        """A state in which all clauses hold, and that a step takes to one that is broken."""
         solver = step.solver
         solver.add(*(self.terms.truth(known) for known in self.clauses[step.assumed :]))
         step.assumed = len(self.clauses)
         solver.push()
-        solver.add(z3.Or(*(z3.Not(step.after.truth(clause)) for clause in step.open)))
+        solver.add(broken)
         found = self._model(solver)
         solver.pop()
         return found
