@@ -29,6 +29,7 @@ from rackproof.checker.lowering.relation import (
 from rackproof.checker.native.columns import Column, columns
 from rackproof.checker.proof.slicing import slots_of
 from rackproof.checker.search import Exploration, Limits, explore
+from rackproof.checker.symmetry import Class, interchangeable
 from rackproof.model.kernel import Firing, Kind, Transition
 from rackproof.model.kernel.transitions import Fairness
 
@@ -38,9 +39,13 @@ LEAST_TOP: Final = 3
 
 @frozen
 class Seen:
-    """The states of an instance: a column for each variable, a row for each state."""
+    """The states of an instance: a column for each variable, a row for each state.
+
+    classes: bundles that may be exchanged; of states that this makes alike, there is one.
+    """
 
     relation: Relation
+    classes: tuple[Class, ...]
     exploration: Exploration
     columns: Mapping[int, Column]
 
@@ -49,13 +54,14 @@ def seen(relation: Relation, most: int, seconds: float) -> Seen:
     """Search an instance: at most so many states, for so long."""
     small = instance(relation)
     limits = Limits(max_states=most, time_limit=seconds)
-    exploration = explore(small, limits=limits, keep=True)
+    classes = interchangeable(small)
+    exploration = explore(small, classes, limits=limits, keep=True)
     assert exploration.stored is not None
     found = columns(small, exploration.native.layout, exploration.stored)
     if relation.given:
         kept = _given(small, found)
         found = {slot: column[kept] for slot, column in found.items()}
-    return Seen(small, exploration, found)
+    return Seen(small, classes, exploration, found)
 
 
 def instance(relation: Relation) -> Relation:

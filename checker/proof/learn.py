@@ -11,7 +11,8 @@ ICE framework (Garg and others, CAV 2014).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -24,8 +25,10 @@ from rackproof.checker.native.columns import Column
 from rackproof.checker.proof import z3terms
 from rackproof.checker.proof.hitting import Costs, Hitting
 from rackproof.checker.proof.obligations import Obligation
+from rackproof.checker.proof.renaming import renamings
 from rackproof.checker.proof.terms import Vector
 from rackproof.checker.proof.vocabulary import features, lanes_of
+from rackproof.checker.symmetry import Class
 
 Allowed = tuple[tuple[int, frozenset[int]], ...]
 """A clause: for some of these features (by number), the value is one of those."""
@@ -70,12 +73,21 @@ class Teacher:
         self,
         relation: Relation,
         fields: Mapping[int, Column],
+        classes: Sequence[Class] = (),
         further: Mapping[int, int] | None = None,
     ) -> None:
-        """Compute every feature of every state."""
-        self.relation, self.further, self.fields = relation, dict(further or {}), fields
+        """Compute every feature of every state.
+
+        fields: the states, a column for each variable. classes: bundles that may be exchanged, by
+        which there are further states. further: see ``features``.
+        """
+        self.relation, self.fields, self.classes = relation, fields, classes
+        self.further = dict(further or {})
         self.features = features(relation, self.further)
-        self.columns = _distinct([f.column(relation.arena, fields) for f in self.features])
+        self.renamings = renamings(relation, self.features, classes)
+        columns = _distinct([f.column(relation.arena, fields) for f in self.features])
+        alike = [np.array(renaming.of(list(columns))) for renaming in self.renamings]
+        self.columns = _distinct(np.concatenate([columns, *alike], axis=1))
         self.hard: list[Column] = []
         lanes = [lanes_of(relation, f) for f in self.features]
         numbers = {lane: n for n, lane in enumerate(sorted(set().union(*lanes), key=str))}
@@ -103,7 +115,17 @@ class Teacher:
         further = {slot: self.further.get(slot, 0) + 1 for slot in found}
         if not found or max(further.values()) > MOST_FURTHER:
             return None
-        return Teacher(self.relation, self.fields, {**self.further, **further})
+        return Teacher(self.relation, self.fields, self.classes, {**self.further, **further})
+
+    def images(self, allowed: Allowed) -> Iterator[Allowed]:
+        """What a clause becomes when identifiers are exchanged."""
+        for renaming in self.renamings:
+            yield tuple(
+                sorted(
+                    (renaming.targets[n], frozenset(renaming.values[n][v] for v in values))
+                    for n, values in allowed
+                )
+            )
 
     def taken(self, number: int) -> frozenset[int]:
         """The values that a feature has in any state."""
@@ -250,14 +272,20 @@ class Learner:
             if finer is None:
                 raise Unlearned("the features of a state do not tell whether runs reach it")
             self.teacher = finer
-        arena, clause = self.relation.arena, self.relation.arena.const(0)
-        for number, values in allowed:
-            clause = arena.or_(clause, self.teacher.features[number].among(arena, values))
-        if clause in self.known:
+        if self._clause(allowed) in self.known:
             raise Unlearned("a clause that is there already does not exclude a state")
-        self._add(clause)
+        self._add(self._clause(allowed))
+        for image in self.teacher.images(allowed):
+            self._add(self._clause(image))
+
+    def _clause(self, allowed: Allowed) -> Node:
+        arena = self.relation.arena
+        parts = (self.teacher.features[n].among(arena, values) for n, values in allowed)
+        return reduce(arena.or_, sorted(parts), arena.const(0))
 
     def _add(self, clause: Node) -> None:
+        if clause in self.known:
+            return
         self.known.add(clause)
         self.clauses.append(clause)
         slots = self.relation.arena.slots(clause)

@@ -81,7 +81,8 @@ def prove_for_any(
     if (refuted := _refuted(wanted.relation, instance)) is not None:
         return refuted
     try:
-        learned = Learner(wanted, Teacher(wanted.relation, instance.columns), deadline).learned()
+        teacher = Teacher(wanted.relation, instance.columns, instance.classes)
+        learned = Learner(wanted, teacher, deadline).learned()
     except Unlearned as reason:
         return Unproved(str(reason))
     if (wrong := flaw(wanted, learned.clauses)) is not None:
@@ -152,7 +153,7 @@ def _refuted(whole: Relation, instance: Seen) -> Refuted | Unproved | None:
     """What the instance itself shows."""
     exploration = instance.exploration
     for name, found in exploration.violations.items():
-        trace = _trace(whole, instance.relation, found)
+        trace = _trace(whole, instance, found)
         if not any(trace.violates(prop) for prop in whole.system.properties if prop.name == name):
             raise EngineError(f"{name}: the plain functions do not agree that it is violated")
         return Refuted(name, trace)
@@ -168,11 +169,12 @@ def _left(system: System, raised: Raised) -> str:
     return f"a run leaves the scope, which may be too small: {raised.leaf.message} (in: {what})"
 
 
-def _trace(whole: Relation, small: Relation, found: Found) -> Trace:
+def _trace(whole: Relation, instance: Seen, found: Found) -> Trace:
     """The run that leads to a state of an instance, from the instance's own start."""
+    small, native = instance.relation, instance.exploration.native
     kept = [v.slot for v in small.variables]
     moving = [slot for slot in kept if not whole.system.schema.slots[slot].rigid]
-    path = [tuple(ordinals[slot] for slot in kept) for ordinals in found.path]
+    path = [native.canonical(ordinals) for ordinals in found.path]
     still = [tuple(ordinals[slot] for slot in moving) for ordinals in found.path]
     start = max(i for i in range(len(still)) if still[: i + 1] == [still[0]] * (i + 1))
     initial = list(whole.initial)
@@ -182,7 +184,7 @@ def _trace(whole: Relation, small: Relation, found: Found) -> Trace:
         initial[slot] = len(path)
     world = whole.system.schema.unflatten(initial)
     system = evolve(whole.system, initial=world)
-    return walk(system, path[start:], lambda ordinals: tuple(ordinals[slot] for slot in kept))
+    return walk(system, path[start:], native.canonical)
 
 
 def _supplies(whole: Relation) -> Iterable[int]:
