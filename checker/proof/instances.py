@@ -212,7 +212,8 @@ def _updates(tree: Tree) -> list[Update]:
 def _given(relation: Relation, columns: Mapping[int, Column]) -> Column:
     """Which states have parameters as given."""
     kept: Column = np.ones(len(next(iter(columns.values()))), dtype=bool)
-    for node in relation.given_of(columns):
+    slots = relation.system.schema.slots
+    for node in relation.given_of(slot for slot in columns if slots[slot].rigid):
         kept &= values(relation, node, columns).astype(bool)
     return kept
 
@@ -224,7 +225,8 @@ def values(relation: Relation, node: Node, columns: Mapping[int, Column]) -> Col
         return np.asarray(operands[0], dtype=np.int32)
     if op is Op.VAR:
         return columns[operands[0]]
-    return _MEANING[op](*(values(relation, operand, columns) for operand in operands))
+    found: Column = _MEANING[op](*(values(relation, operand, columns) for operand in operands))
+    return found
 
 
 _MEANING: Final[dict[Op, Any]] = {

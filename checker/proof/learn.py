@@ -25,7 +25,7 @@ from rackproof.checker.native.columns import Column
 from rackproof.checker.proof import z3terms
 from rackproof.checker.proof.hitting import Costs, Hitting
 from rackproof.checker.proof.obligations import Obligation
-from rackproof.checker.proof.renaming import renamings
+from rackproof.checker.proof.renaming import Renaming, renamings, unchanged
 from rackproof.checker.proof.terms import Vector
 from rackproof.checker.proof.vocabulary import features, lanes_of
 from rackproof.checker.symmetry import Class
@@ -35,17 +35,11 @@ Allowed = tuple[tuple[int, frozenset[int]], ...]
 
 PATIENCE: Final = 10_000
 """Milliseconds that z3 may take for one question."""
-
-
 FEATURE_COST: Final = 2
 LANE_COST: Final = 2
 """What a clause is preferred for: to be short, and to speak of few identifiers."""
-
-
 MOST_FURTHER: Final = 4
 """How many more constants numbers are compared with, one after the other, where that is needed."""
-
-
 AT_ONCE: Final = 30
 """How many clauses one question is about."""
 MOST_HARD: Final = 300
@@ -85,9 +79,9 @@ class Teacher:
         self.further = dict(further or {})
         self.features = features(relation, self.further)
         self.renamings = renamings(relation, self.features, classes)
-        columns = _distinct([f.column(relation.arena, fields) for f in self.features])
-        alike = [np.array(renaming.of(list(columns))) for renaming in self.renamings]
-        self.columns = _distinct(np.concatenate([columns, *alike], axis=1))
+        columns = [*_distinct([f.column(relation.arena, fields) for f in self.features])]
+        alike = [columns, *(renaming.of(columns) for renaming in self.renamings)]
+        self.columns = _distinct(np.concatenate(alike, axis=1))
         self.hard: list[Column] = []
         lanes = [lanes_of(relation, f) for f in self.features]
         numbers = {lane: n for n, lane in enumerate(sorted(set().union(*lanes), key=str))}
@@ -100,22 +94,40 @@ class Teacher:
 
         Of a state that differs in the fewest numbers, these are compared with one constant more.
         """
-        slots = self.relation.system.schema.slots
-        wide = sorted(
-            {f.left for f in self.features if f.right is not None and not slots[f.left].rigid}
-        )
-        alike = np.ones(len(self.fields[wide[0]]), dtype=bool) if wide else np.zeros(1, dtype=bool)
-        for feature, value in zip(self.features, self.vector(ordinals), strict=True):
-            alike &= feature.column(self.relation.arena, self.fields) == value
-        if not alike.any():
-            return None
-        differs = np.array([self.fields[slot][alike] != ordinals[slot] for slot in wide])
+        here = self.vector(ordinals)
+        columns = [f.column(self.relation.arena, self.fields) for f in self.features]
+        for renaming in (unchanged(self.features), *self.renamings):
+            alike = np.ones(len(columns[0]), dtype=bool)
+            for column, value in zip(renaming.of(columns), here, strict=True):
+                alike &= column == value
+            if alike.any():
+                return self._finer(self._different(ordinals, alike, renaming))
+        return None
+
+    def _different(
+        self, ordinals: Mapping[int, int], alike: Column, renaming: Renaming
+    ) -> list[int]:
+        """In which numbers a state differs from the one, of some, from which it differs least."""
+        moved = {slot: renaming.slot(self.features, slot) for slot in self._numbers()}
+        if not moved:
+            return []
+        differs = np.array([self.fields[s][alike] != ordinals[m] for s, m in moved.items()])
         least = differs[:, int(np.argmin(differs.sum(axis=0)))]
-        found = [slot for slot, here in zip(wide, least, strict=True) if here]
-        further = {slot: self.further.get(slot, 0) + 1 for slot in found}
+        return [slot for slot, here in zip(moved.values(), least, strict=True) if here]
+
+    def _finer(self, found: Sequence[int]) -> Teacher | None:
+        """Compare these, and whatever may be exchanged with them, with one constant more."""
+        orbit = {r.slot(self.features, slot) for slot in found for r in self.renamings}
+        further = {s: self.further.get(s, 0) + 1 for s in (*found, *orbit)}
         if not found or max(further.values()) > MOST_FURTHER:
             return None
         return Teacher(self.relation, self.fields, self.classes, {**self.further, **further})
+
+    def _numbers(self) -> list[int]:
+        """The fields without bound, but for parameters."""
+        slots = self.relation.system.schema.slots
+        wide = {feature.left for feature in self.features if feature.right is not None}
+        return sorted(slot for slot in wide if not slots[slot].rigid)
 
     def images(self, allowed: Allowed) -> Iterator[Allowed]:
         """What a clause becomes when identifiers are exchanged."""
@@ -186,7 +198,7 @@ class Teacher:
         return np.ones(len(self.columns[0]), dtype=bool) if rows is None else rows
 
 
-def _distinct(columns: Sequence[Column]) -> Column:
+def _distinct(columns: Sequence[Column] | Column) -> Column:
     """The features of all states, one row a feature; states with the same features once.
 
     Should two rows ever have one hash by chance, a state is not learned from, and that is all.

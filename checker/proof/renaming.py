@@ -39,6 +39,21 @@ class Renaming:
             found[target] = table[column - least]
         return found
 
+    def slot(self, features: Sequence[Feature], slot: int) -> int:
+        """Where a field without bound goes."""
+        return features[self.targets[_alone(features, slot)]].left
+
+
+def _alone(features: Sequence[Feature], slot: int) -> int:
+    """The last of the features that compare a field: with a constant, as those come last."""
+    return max(n for n, f in enumerate(features) if f.left == slot and f.right is not None)
+
+
+def unchanged(features: Sequence[Feature]) -> Renaming:
+    """The one that changes nothing."""
+    values = tuple({v: v for v in feature.values} for feature in features)
+    return Renaming(tuple(range(len(features))), values)
+
 
 def renamings(
     relation: Relation, features: Sequence[Feature], classes: Sequence[Class]

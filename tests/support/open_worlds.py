@@ -138,6 +138,10 @@ def limited(world: Call) -> bool:
 
 def call(replays: bool = True, strict: bool = True, tokens: int = 2, most: int = 2) -> System:
     """The request; without replay, or with a try too many, where that is asked for."""
+
+    def fresh(world: Call) -> bool:
+        return (world.tries == 0) & (world.tokens >= 1)
+
     return System(
         "call",
         Call(tokens=tokens, most=most, crashes=2, replays=replays, strict=strict),
@@ -145,6 +149,7 @@ def call(replays: bool = True, strict: bool = True, tokens: int = 2, most: int =
         (once, limited),
         sizes={"length": tokens, "tries": most + 1, "crashes": 2},
         freedoms={"tokens": ("length",), "retries": ("tries",), "faults": ("crashes",)},
+        given=fresh,
     )
 
 
