@@ -33,13 +33,13 @@ from rackproof.checker.symmetry import Class, interchangeable
 from rackproof.model.kernel import Firing, Kind, Transition
 from rackproof.model.kernel.transitions import Fairness
 
-LEAST_TOP: Final = 3
-"""Parameters go up to this at least."""
+REACH: Final = 3
+"""Parameters go up to this at least, and past their value in the scope."""
 
 
 @frozen
 class Seen:
-    """The states of an instance: a column for each variable, a row for each state.
+    """States of an instance: a column for each variable, a row for each state.
 
     classes: bundles that may be exchanged; of states that this makes alike, there is one.
     """
@@ -50,9 +50,21 @@ class Seen:
     columns: Mapping[int, Column]
 
 
-def seen(relation: Relation, most: int, seconds: float) -> Seen:
+def instances(relation: Relation, most: int, seconds: float) -> list[Seen]:
+    """The states of an instance; where they are more than so many or take longer, some of them
+    (those with the fewest faults), and the states of smaller instances too.
+    """
+    found: list[Seen] = []
+    for reach in range(REACH, 0, -1):
+        found.append(seen(relation, most, seconds, reach))
+        if found[-1].exploration.exhausted:
+            break
+    return found
+
+
+def seen(relation: Relation, most: int, seconds: float, reach: int = REACH) -> Seen:
     """Search an instance: at most so many states, for so long."""
-    small = instance(relation)
+    small = instance(relation, reach)
     limits = Limits(max_states=most, time_limit=seconds)
     classes = interchangeable(small)
     exploration = explore(small, classes, limits=limits, keep=True)
@@ -64,22 +76,23 @@ def seen(relation: Relation, most: int, seconds: float) -> Seen:
     return Seen(small, classes, exploration, found)
 
 
-def instance(relation: Relation) -> Relation:
+def instance(relation: Relation, reach: int = REACH) -> Relation:
     """The finite relation: parameters up to a top, all else of their size a little further."""
-    return _Instance(relation).relation()
+    return _Instance(relation, reach).relation()
 
 
 class _Instance:
     """The making of one."""
 
-    def __init__(self, relation: Relation) -> None:
+    def __init__(self, relation: Relation, reach: int) -> None:
+        self.reach = reach
         self.whole, self.arena, self.trees = relation, relation.arena, Trees()
         slots = relation.system.schema.slots
         self.open = [v.slot for v in relation.variables if v.end is None]
         self.rigid = [slot for slot in self.open if slots[slot].rigid]
         self.supplies = {s for s in self.open if slots[s].free and not slots[s].rigid}
         highest = self._highest()
-        rest = max([LEAST_TOP, *highest.values()]) + 2
+        rest = max([REACH, *highest.values()]) + 2
         self.tops = {slot: highest.get(slot, rest) for slot in self.open}
         self.lows = {v.slot: v.low for v in relation.variables}
         self.started = self._started()
@@ -87,7 +100,8 @@ class _Instance:
     def _highest(self) -> dict[int, int]:
         """How far each parameter goes: of two that are compared, the second goes further."""
         initial = self.whole.initial
-        tops = {s: max(LEAST_TOP, initial[s] + 1) for s in self.rigid}
+        past = int(self.reach == REACH)
+        tops = {s: max(self.reach, initial[s] + past) for s in self.rigid}
         for node in self.whole.given_of(self.rigid):
             if len(slots := self.arena.slots(node)) == 2:
                 first, second = sorted(slots)

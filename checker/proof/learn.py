@@ -11,7 +11,7 @@ ICE framework (Garg and others, CAV 2014).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
@@ -347,13 +347,3 @@ class Learner:
         solver.set("timeout", PATIENCE)
         solver.add(*self.always)
         return solver
-
-
-def holds_at_start(relation: Relation, clauses: Iterable[Node]) -> bool:
-    """Whether clauses hold in every initial state."""
-    state = z3terms.state(relation)
-    terms = z3terms.terms(relation, state)
-    solver = z3.Solver()
-    solver.add(*z3terms.within(relation, state), *z3terms.initial(relation, state))
-    solver.add(z3.Or(*(z3.Not(terms.truth(clause)) for clause in clauses)))
-    return bool(solver.check() == z3.unsat)

@@ -12,25 +12,27 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+import numpy as np
 import z3
 from attrs import evolve, frozen
 
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Action, Relation
+from rackproof.checker.native.columns import Column
 from rackproof.checker.proof import z3terms
-from rackproof.checker.proof.instances import Seen, seen
-from rackproof.checker.proof.learn import Learner, Teacher, Unlearned
+from rackproof.checker.proof.instances import Seen, instances
+from rackproof.checker.proof.learn import PATIENCE, Learner, Teacher, Unlearned
 from rackproof.checker.proof.obligations import SAFETY, Obligation, obligation
 from rackproof.checker.proof.terms import Vector
 from rackproof.checker.search import Found, Raised
 from rackproof.checker.trace import EngineError, Trace, walk
 from rackproof.model.kernel import ModelError, System
 
-MOST_STATES: Final = 3_000_000
-"""Of the finite instance; what is learned from some of them may still be right."""
-SHARE: Final = 0.3
-"""Of the time there is, for the search of the instance."""
+MOST_STATES: Final = 1_500_000
+"""Of each finite instance; what is learned from some of them may still be right."""
+SHARE: Final = 0.1
+"""Of the time there is, for the search of each instance."""
 
 
 @frozen
@@ -38,8 +40,8 @@ class Proof:
     """Properties hold in every run, whatever values what is left open has.
 
     names: of the properties. open: of the freedoms. obligation: what was shown, over a relation
-    without upper bounds. clauses: the inductive invariant. states: of the instance it was learned
-    from. seconds: of all of it, the check included.
+    without upper bounds. clauses: the inductive invariant. states: of the instances it was
+    learned from. seconds: of all of it, the check included.
     """
 
     names: tuple[str, ...]
@@ -77,11 +79,12 @@ def prove_for_any(
     _check(system, names)
     whole = system.leave_open(sizes)
     wanted = obligation(lower(whole), names)
-    instance = seen(wanted.relation, MOST_STATES, SHARE * (deadline - started))
-    if (refuted := _refuted(wanted.relation, instance)) is not None:
-        return refuted
+    seen = instances(wanted.relation, MOST_STATES, SHARE * (deadline - started))
+    for instance in seen:
+        if (refuted := _refuted(wanted.relation, instance)) is not None:
+            return refuted
     try:
-        teacher = Teacher(wanted.relation, instance.columns, instance.classes)
+        teacher = Teacher(wanted.relation, _joined(seen), seen[0].classes)
         learned = Learner(wanted, teacher, deadline).learned()
     except Unlearned as reason:
         return Unproved(str(reason))
@@ -92,9 +95,15 @@ def prove_for_any(
         open=tuple(sizes),
         obligation=wanted,
         clauses=learned.clauses,
-        states=instance.exploration.states,
+        states=sum(instance.exploration.states for instance in seen),
         seconds=time.monotonic() - started,
     )
+
+
+def _joined(seen: Sequence[Seen]) -> dict[int, Column]:
+    """The states of several instances that may be exchanged in the same ways."""
+    same = [instance for instance in seen if instance.classes == seen[0].classes]
+    return {s: np.concatenate([i.columns[s] for i in same]) for s in seen[0].columns}
 
 
 def flaw(wanted: Obligation, clauses: Sequence[Node]) -> str | None:
@@ -133,6 +142,7 @@ def _leads_out(terms: z3terms.Z3Terms, action: Action, clauses: Iterable[Node]) 
 
 def _impossible(conditions: Iterable[z3.BoolRef]) -> bool:
     solver = z3.Solver()
+    solver.set("timeout", PATIENCE)
     solver.add(*conditions)
     return bool(solver.check() == z3.unsat)
 
