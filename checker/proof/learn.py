@@ -207,7 +207,7 @@ def _distinct(columns: Sequence[Column] | Column) -> Column:
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
     for column, factor in zip(columns, factors, strict=True):
         hashes += column.astype(np.uint64) * factor
-    kept = np.sort(np.unique(hashes, return_index=True)[1])
+    kept = np.unique(hashes, return_index=True)[1]  # in an order that no thread has a say in
     return np.array([column[kept] for column in columns])
 
 
