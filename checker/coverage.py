@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 from attrs import frozen
 
-from rackproof.checker.columns import Column, Columns
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.lowering.relation import Relation, Test, Tree
+from rackproof.checker.native.columns import Column, Columns
 from rackproof.checker.search import Limits, explore
 from rackproof.model.kernel import System
 
@@ -58,7 +58,7 @@ def coverage(system: System) -> Coverage:
     seen = explore(relation, limits=Limits(max_states=MOST_STATES), keep=True)
     if not seen.exhausted:
         return Coverage(reason=f"guards are not told: more than {MOST_STATES:,} states")
-    outcomes = _Outcomes(relation, Columns(relation, seen)).outcomes
+    outcomes = _Outcomes(relation, seen.columns).outcomes
     return Coverage(tuple(_one_sided(outcomes)))
 
 

@@ -15,8 +15,8 @@ from attrs import field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from rackproof.checker.proof.certificate import Certificate, certificate, write
-from rackproof.checker.proof.proof import Proof
+from rackproof.checker.proof.certificate import write
+from rackproof.checker.report.proofs import proofs
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -48,19 +48,11 @@ def save(reports: Iterable[Report], folder: Path) -> Saved:
                     path = folder / f"{_stem(report, run, result.prop.name)}.yaml"
                     path.write_text(as_yaml(report.scenario, run, result, folder), "utf-8")
                     files[id(result)] = path
-                if (
-                    result.proof is not None
-                    and result.judged
-                    and id(result.proof) not in certificates
-                ):
-                    path = folder / f"{_stem(report, run, result.prop.name)}.smt2"
-                    write(_certificate(report, run, result.proof), path)
-                    certificates[id(result.proof)] = path
+            for proof, names in proofs(run):
+                path = folder / f"{_stem(report, run, names[0])}.smt2"
+                write(certificate(report.target, run.label, proof), path)
+                certificates[id(proof)] = path
     return Saved(files, certificates)
-
-
-def _certificate(report: Report, run: Run, proof: Proof) -> Certificate:
-    return certificate(report.target, run.label, proof.obligation, proof.clauses, proof.method)
 
 
 def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:

@@ -8,7 +8,16 @@ from rackproof.model.cache import Cache
 from rackproof.model.endpoint import DEAD, Endpoint, Process, Role
 from rackproof.model.faults import Budget
 from rackproof.model.index import Known, Lane, Router
-from rackproof.model.kernel import bounded, each, evolve, fixed, frozen, identifier, put
+from rackproof.model.kernel import (
+    bounded,
+    each,
+    evolve,
+    fixed,
+    frozen,
+    identifier,
+    parameter,
+    put,
+)
 from rackproof.model.kv import Block, Hold, Loads
 from rackproof.model.logic import some
 from rackproof.model.peers import Format, Link, Peer
@@ -53,15 +62,15 @@ class World:
     """
 
     protocol: Protocol = fixed()
-    tokens: int = fixed()
-    max_tokens: int = fixed()
-    a_round: int = fixed()
+    tokens: int = parameter(1, "most")
+    max_tokens: int = parameter(1, "most")
+    a_round: int = parameter(1, "round")
     gateway_retries: int = fixed()
     client_retries: int = fixed()
-    most_dispatches: int = fixed()
+    most_dispatches: int = parameter(1, "dispatches")
     handles: int = fixed()
     sessions: bool = fixed()
-    given: Budget = fixed()
+    given: Budget = parameter(0, "faults")
     roles: tuple[Role, ...] = fixed()
     trays: tuple[int, ...] = fixed()
     homes: tuple[int, ...] = fixed()
@@ -297,3 +306,13 @@ class World:
             & (endpoint.answers | (asleep & (endpoint.process == Process.HUNG)))
             for worker, endpoint in enumerate(self.endpoints)
         )
+
+
+def given(world: World) -> bool:
+    """What sizes of a scope have to do with each other, however large they are."""
+    rounds = (world.gateway_retries + 1) * (world.client_retries + 1)
+    return (
+        (world.tokens <= world.max_tokens)
+        & (world.most_dispatches == world.a_round * rounds)
+        & (world.budget == world.given)
+    )

@@ -20,7 +20,7 @@ from rackproof.model.kernel import System
 from rackproof.model.kernel.domains import Enumeration, Identifier, Interval, Scalar, Truth
 from rackproof.model.kernel.schema import ScalarShape, SetShape
 from rackproof.scenarios.errors import hint, quoted
-from rackproof.scenarios.places import Place
+from rackproof.scenarios.places import LARGEST, Place
 
 MOST_SHOWN: Final = 4
 
@@ -220,7 +220,7 @@ def _members(domain: Enumeration) -> dict[str, Enum]:
 def _read(system: System, domain: Scalar, place: Place) -> int | None:
     match domain:
         case Interval(low, high):
-            return place.whole(low, high)
+            return place.whole(low, LARGEST if high is None else high)
         case Truth():
             flag = place.flag()
             return None if flag is None else int(flag)

@@ -162,7 +162,8 @@ def _width(obligation: Obligation) -> int:
     greatest = max((abs(value) for pair in ranges.values() for value in pair), default=1)
     nodes = {node for tree in trees for part in parts(tree) for node in _nodes_of(part)}
     for node in _below(arena, nodes):
-        greatest = max(greatest, *map(abs, arena.range(node, ranges.__getitem__)))
+        low, high = arena.range(node, ranges.__getitem__)
+        greatest = max(greatest, int(abs(low)), int(abs(high)))
     return greatest.bit_length() + 1
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rackproof.checker.columns import Column, Columns
 from rackproof.checker.lowering.relation import Relation
+from rackproof.checker.native.columns import Column
 from rackproof.checker.search import Exploration
 from rackproof.model.kernel import Kind
 
@@ -25,11 +25,9 @@ class StateGraph:
 
     def __init__(self, relation: Relation, seen: Exploration) -> None:
         """Compute every move of the states that an exhaustive search kept."""
-        assert seen.stored is not None, "the states were asked for"
         assert seen.exhausted, "all states are there"
-        self.relation, self.columns, self.states = relation, Columns(relation, seen), seen.states
-        native, width = seen.native, seen.words
-        stored = [seen.stored[at : at + width] for at in range(0, len(seen.stored), width)]
+        self.relation, self.columns, self.states = relation, seen.columns, seen.states
+        native, stored = seen.native, seen.states_in_words()
         numbers = {words: number for number, words in enumerate(stored)}
         moves = [
             (number, action, numbers[native.least(after)])

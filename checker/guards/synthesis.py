@@ -20,7 +20,6 @@ import attrs
 import numpy as np
 from attrs import frozen
 
-from rackproof.checker.columns import Column
 from rackproof.checker.engines import Options
 from rackproof.checker.guards.graph import PROGRESS, StateGraph
 from rackproof.checker.guards.templates import (
@@ -41,6 +40,7 @@ from rackproof.checker.lowering.relation import (
     Tree,
     Verdict,
 )
+from rackproof.checker.native.columns import Column
 from rackproof.checker.search import Exploration, Limits
 from rackproof.checker.search import explore as search
 from rackproof.checker.searched import Progress, model_error

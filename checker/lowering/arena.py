@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
 Node = int
-Range = tuple[int, int]
+Range = tuple[float, float]
+"""The least and the greatest of some values: integers, or infinite where there is none."""
 
 
 class Op(Enum):
@@ -217,9 +218,9 @@ class Arena:
             return 1 - ranges[0][1], 1 - ranges[0][0]
         (a, b), (c, d) = ranges
         if op is Op.AND:
-            return a & c, b & d
+            return min(a, c), min(b, d)
         if op is Op.OR:
-            return a | c, b | d
+            return max(a, c), max(b, d)
         if op is Op.EQ:
             return int(a == b == c == d), int(a <= d and c <= b)
         if op is Op.LT:
@@ -290,8 +291,14 @@ _MEANING: dict[Op, Callable[..., int]] = {
     Op.OR: lambda a, b: a | b,
 }
 
-_CORNERS: dict[Op, Callable[[int, int, int, int], Range]] = {
+
+def _products(a: float, b: float, c: float, d: float) -> Range:
+    corners = [x * y if x and y else 0 for x in (a, b) for y in (c, d)]
+    return min(corners), max(corners)
+
+
+_CORNERS: dict[Op, Callable[[float, float, float, float], Range]] = {
     Op.ADD: lambda a, b, c, d: (a + c, b + d),
     Op.SUB: lambda a, b, c, d: (a - d, b - c),
-    Op.MUL: lambda a, b, c, d: (min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)),
+    Op.MUL: _products,
 }

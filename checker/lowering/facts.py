@@ -1,11 +1,13 @@
 """What a path has decided so far: truth values of tests, and the values each slot can still have.
 
 A set of values is a bit mask over the slot's domain (bit 0 is the lowest ordinal), so that refining
-it is one machine-word operation for all but the largest domains.
+it is one machine-word operation for all but the largest domains. An endless set, with all values
+from some one on, is a negative mask, whose bits have no end either.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rackproof.checker.lowering.arena import BOOLEAN, Arena, Node, Op, Range
@@ -38,7 +40,8 @@ class Facts:
     def bounds(self, slot: int) -> Range:
         """The least and the greatest of them."""
         mask, low = self.mask(slot), self._lows[slot]
-        return low + (mask & -mask).bit_length() - 1, low + mask.bit_length() - 1
+        least = low + (mask & -mask).bit_length() - 1
+        return least, math.inf if mask < 0 else low + mask.bit_length() - 1
 
     def range(self, node: Node) -> Range:
         """Bounds of a node's value on this path."""
@@ -50,8 +53,13 @@ class Facts:
             slot = self._arena.operands(node)[0]
             mask, low = self.mask(slot), self._lows[slot]
             return [low + i for i in range(mask.bit_length()) if mask >> i & 1]
+        least, greatest = self.range(node)
+        return list(range(int(least), int(greatest) + 1))
+
+    def is_endless(self, node: Node) -> bool:
+        """Whether the values that a node can have have no end."""
         low, high = self.range(node)
-        return list(range(low, high + 1))
+        return math.isinf(low) or math.isinf(high)
 
     def truth(self, node: Node) -> bool | None:
         """Whether a test is decided, and how."""
@@ -114,7 +122,7 @@ class Facts:
         if known is not None:
             return self._arena.const(int(known))
         low, high = self.range(node)
-        return self._arena.const(low) if low == high else node
+        return self._arena.const(int(low)) if low == high else node
 
     def _is_truth(self, node: Node) -> bool:
         return self._arena.op(node) in BOOLEAN
@@ -164,11 +172,13 @@ class Facts:
         if self._arena.op(a) is Op.VAR:
             slot = self._arena.operands(a)[0]
             top = self.range(b)[1] - gap - self._lows[slot]
-            self._keep(slot, (1 << max(top + 1, 0)) - 1)
+            if not math.isinf(top):
+                self._keep(slot, (1 << max(int(top) + 1, 0)) - 1)
         if self._arena.op(b) is Op.VAR:
             slot = self._arena.operands(b)[0]
             bottom = self.range(a)[0] + gap - self._lows[slot]
-            self._keep(slot, -1 << max(bottom, 0))
+            if not math.isinf(bottom):
+                self._keep(slot, -1 << max(int(bottom), 0))
 
 
 def _equal(left: tuple[int, int], right: tuple[int, int]) -> bool | None:

@@ -9,13 +9,14 @@ dropped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, Final
 
 from attrs import define, field
 
-from rackproof.checker.lowering.arena import Arena, Node, Op
+from rackproof.checker.lowering.arena import Arena, Node, Op, Range
 from rackproof.checker.lowering.paths import (
     NOWHERE,
     Fork,
@@ -77,14 +78,16 @@ def lower(system: System, places: bool = False) -> Relation:
     check_source(lowering.functions(), lowering.classes())
     actions = lowering.actions()
     predicates = lowering.predicates()
-    relation = _Slicing(lowering, actions, predicates).relation()
+    relation = _Slicing(lowering, actions, predicates, lowering.given()).relation()
     _check_width(relation)
     return relation
 
 
 def _check_width(relation: Relation) -> None:
     """Refuse arithmetic that may not fit the words that engines compute with."""
-    ranges = {variable.slot: (variable.low, variable.high) for variable in relation.variables}
+    ranges: dict[int, Range] = {
+        v.slot: (v.low, v.end) for v in relation.variables if v.end is not None
+    }
     trees = [a.tree for a in relation.actions] + [p.tree for p in relation.predicates]
     nodes = {node for tree in trees for node in _nodes(tree)}
     for node in nodes:
@@ -110,6 +113,8 @@ def _nodes(tree: Tree) -> Iterator[Node]:
 
 WIDEST: Final = 1 << 62
 """Values beyond this are refused."""
+ENDLESS: Final = -1
+"""The mask of all values from the lowest on."""
 
 
 @define
@@ -131,7 +136,8 @@ class _Lowering:
         self.arena, self.trees = Arena(), Trees()
         self.lows = [slot.domain.low for slot in self.schema.slots]
         self.initial = self.schema.flatten(system.initial)
-        self.masks = [1 << (v - low) for v, low in zip(self.initial, self.lows, strict=True)]
+        slots = zip(self.initial, self.schema.slots, strict=True)
+        self.masks = [ENDLESS if s.free else 1 << (v - s.domain.low) for v, s in slots]
         self._variables = [self.arena.var(slot) for slot in range(len(self.schema.slots))]
         self.run = Run(self.arena, self.lows)
         self._grown = set[int]()
@@ -141,6 +147,7 @@ class _Lowering:
         """The functions of every transition and property, premises included."""
         functions: list[object] = [t.function for t in self.system.transitions]
         functions += [p.function for p in _with_premises(self.system.properties)]
+        functions.append(self.system.given)
         return [function for function in functions if isinstance(function, FunctionType)]
 
     def classes(self) -> set[type]:
@@ -186,6 +193,30 @@ class _Lowering:
                 self._lower(item)
                 found.append((prop, arguments, item.tree))
         return found
+
+    def given(self) -> tuple[Node, ...]:
+        """What initial states have in common, where any is left open, in its parts."""
+        given = self.system.given
+        if given is None or not any(slot.free for slot in self.schema.slots):
+            return ()
+        item = _Lowered(self._guarded(lambda: self._verdict(given(self.state)), "given"))
+        self._lower(item)
+        if _raises(item.tree):
+            raise LoweringError(f"{self.system.name}: `given` raises an error for some values")
+        return tuple(sorted(self.arena.terms(self._truth(item.tree))))
+
+    def _truth(self, tree: Tree) -> Node:
+        """A predicate's tree as one expression."""
+        arena = self.arena
+        match tree:
+            case Test(condition, yes, no):
+                one = arena.and_(condition, self._truth(yes))
+                other = arena.and_(arena.not_(condition), self._truth(no))
+                return arena.or_(one, other)
+            case Verdict(value):
+                return value
+            case _:
+                return arena.const(0)
 
     def _lower(self, item: _Lowered) -> set[int]:
         """Lower an item under the present values; return the slots that gained one."""
@@ -267,6 +298,8 @@ class _Lowering:
         for slot, assigned in self._assigned(self.schema.shape, self.state, after):
             if assigned == self._variables[slot]:
                 continue
+            if self.schema.slots[slot].rigid:
+                raise TypeError(f"a parameter was changed: {self.schema.slots[slot].label}")
             node = self._in_domain(slot, assigned)
             known = self.run.facts.mask(slot)
             value = self.arena.value(node)
@@ -318,17 +351,22 @@ class _Lowering:
         domain = declared.domain
         node = run.facts.simplified(node)
         low, high = run.facts.range(node)
-        if domain.low <= low and high <= domain.high:
+        end = math.inf if domain.high is None else domain.high
+        if domain.low <= low and high <= end:
             return node
-        above = arena.lt(arena.const(domain.high), node)
-        below = arena.lt(node, arena.const(domain.low))
-        if run.decide(above) or run.decide(below):
+        above = domain.high is not None and run.decide(arena.lt(arena.const(domain.high), node))
+        if above or run.decide(arena.lt(node, arena.const(domain.low))):
             raise ModelError(f"{declared.label} leaves its domain, {domain}")
         return run.facts.simplified(node)
 
     def _grow(self, writes: list[tuple[int, Node]]) -> None:
         for slot, node in writes:
             domain = self.schema.slots[slot].domain
+            if domain.high is None:  # one by one they would never be done
+                if self.masks[slot] != ENDLESS:
+                    self.masks[slot] = ENDLESS
+                    self._grown.add(slot)
+                continue
             for value in self.run.facts.values(node):
                 bit = 1 << (value - domain.low) if domain.low <= value <= domain.high else 0
                 if bit & ~self.masks[slot]:
@@ -365,7 +403,9 @@ class _Slicing:
         lowering: _Lowering,
         actions: list[tuple[Firing, _Lowered]],
         predicates: list[tuple[Property, tuple[int, ...], Tree]],
+        given: tuple[Node, ...],
     ) -> None:
+        self.given = given
         self.lowering, self.arena = lowering, lowering.arena
         self.actions, self.predicates = actions, predicates
         self.varying = {s for s, mask in enumerate(lowering.masks) if mask & (mask - 1)}
@@ -395,6 +435,7 @@ class _Slicing:
             actions=tuple(actions),
             never=tuple(never),
             places=tuple(places),
+            given=tuple(node for node in map(self._folded, self.given) if self.arena.slots(node)),
             predicates=tuple(
                 self._sliced_predicate(prop, arguments, self._sliced(tree, needed, done))
                 for prop, arguments, tree in self.predicates
@@ -415,7 +456,8 @@ class _Slicing:
 
     def _variable(self, slot: int) -> Variable:
         mask, low = self.lowering.masks[slot], self.lowering.lows[slot]
-        return Variable(slot, low + (mask & -mask).bit_length() - 1, low + mask.bit_length() - 1)
+        end = None if mask < 0 else low + mask.bit_length() - 1
+        return Variable(slot, low + (mask & -mask).bit_length() - 1, end)
 
     def _needed(self) -> set[int]:
         """The slots that tests and properties read, and what updates of those read, to a fixed
@@ -423,6 +465,8 @@ class _Slicing:
         """
         trees = [item.tree for _, item in self.actions]
         needed: set[int] = set()
+        for node in self.given:
+            needed |= self._parameters(node)
         for _, _, tree in self.predicates:
             needed |= self._reads(tree)
         for tree in trees:
@@ -439,6 +483,12 @@ class _Slicing:
             if more <= needed:
                 return needed
             needed |= more
+
+    def _parameters(self, node: Node) -> frozenset[int]:
+        """The slots of a given that speaks of nothing else than parameters."""
+        slots = self.arena.slots(node) & self.varying
+        schema = self.lowering.schema
+        return slots if all(schema.slots[slot].rigid for slot in slots) else frozenset()
 
     def _is_felt(self, firing: Firing) -> bool:
         """Whether it matters that a transition changes something, be it read or not.

@@ -40,6 +40,11 @@ IMPURE: Final = (
     "chance, time or what happened before"
 )
 
+ENDLESS: Final = (
+    "an index, a divisor or a member by a number without upper bound; it has no finite case "
+    "distinction"
+)
+
 Place = tuple[str, int, int]
 """File, line and instruction of a model at which a question is asked."""
 
@@ -123,6 +128,8 @@ class Run:
 
     def choose(self, node: Node) -> int:
         """Answer Python's question for the value of a node, forking over those it can have."""
+        if self.facts.is_endless(node):
+            raise LoweringError(f"{here()}: {ENDLESS}")
         values, places = self.facts.values(node), self.places
         self.places = None  # an index is no guard
         chosen = values[-1]

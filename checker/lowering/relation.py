@@ -5,12 +5,12 @@ This is all that the engines know of a model; from here on there are only intege
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
 from rackproof.checker.lowering.arena import Arena, Node
-from rackproof.model.kernel import Firing, Property, System
+from rackproof.model.kernel import Firing, ModelError, Property, System
 
 
 @frozen
@@ -59,11 +59,22 @@ Tree = Test | Leaf
 
 @frozen
 class Variable:
-    """A slot that varies and that something reads, with the least and greatest ordinal it takes."""
+    """A slot that varies and that something reads, with the least and the greatest ordinal it
+    takes: None where a system leaves that open.
+    """
 
     slot: int
     low: int
-    high: int
+    end: int | None
+
+    @property
+    def high(self) -> int:
+        """The greatest ordinal, for an engine that needs one."""
+        if self.end is None:
+            raise ModelError(
+                "a field without upper bound: only a proof over unbounded integers has a use for it"
+            )
+        return self.end
 
 
 @frozen
@@ -95,7 +106,10 @@ class Relation:
     reads; they are left out of the state. Trees mention variables only. actions: those that can be
     enabled somewhere, in the order of the system's firings. predicates: every instance of every
     property, premises included. places: for each action, where they were asked for, the places
-    (file, line, instruction) of the model at which its tests are made.
+    (file, line, instruction) of the model at which its tests are made. given: truth values that
+    initial states have in common where the system leaves anything open; ``initial`` is then one of
+    them, and any other may differ in the slots that are free. Some may speak of slots that are no
+    variables.
     """
 
     system: System
@@ -108,6 +122,12 @@ class Relation:
     never: tuple[Firing, ...]
     predicates: tuple[Predicate, ...]
     places: tuple[Mapping[Node, frozenset[tuple[str, int, int]]], ...] = ()
+    given: tuple[Node, ...] = ()
+
+    def given_of(self, slots: Iterable[int]) -> list[Node]:
+        """What is given of these slots alone."""
+        chosen = frozenset(slots)
+        return [node for node in self.given if self.arena.slots(node) <= chosen]
 
     def leaf(self, tree: Tree, ordinals: Sequence[int]) -> Leaf:
         """The leaf that a state (the ordinals of all slots) comes to."""

@@ -115,6 +115,10 @@ class Region:
         """Some words of it."""
         return tuple((ctypes.c_uint64 * count).from_address(self.address + 8 * start))
 
+    def piece(self, count: int) -> bytes:
+        """Its first words, as bytes."""
+        return ctypes.string_at(self.address, 8 * count)
+
     def copied(self) -> bytes:
         """All its bytes."""
         return ctypes.string_at(self.address, self.size)

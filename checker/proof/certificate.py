@@ -19,12 +19,14 @@ from rackproof.checker.lowering.relation import Action, Predicate, Relation
 from rackproof.checker.proof import smtlib
 from rackproof.checker.proof.formula import Formulas, ordered
 from rackproof.checker.proof.obligations import Obligation
+from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.smtlib import SmtAlgebra, Term, primed
 from rackproof.checker.proof.terms import Terms
 from rackproof.model.kernel import System
 from rackproof.scenarios.worlds import InputError
 
-FIELDS: Final = ("version", "target", "case", "properties", "scope", "method")
+FIELDS: Final = ("version", "target", "case", "properties", "open", "scope", "method")
+NOTHING: Final = "nothing"
 VALUES, INVARIANT, CLAUSE = "|the values|", "|the invariant|", "|clause "
 """Names that no field has: theirs have no space in them before a bracket."""
 
@@ -62,6 +64,7 @@ class Certificate:
     target: as it is given on a command line. case: ``as reported``, ``with the fix``, or, of a
     stack, the name of the exam. properties: their names, lemmas among them. method: how the
     invariant was found. clauses: nodes of the arena of the obligation's relation; all of them hold.
+    open: the freedoms for every value of which it is a proof.
     """
 
     target: str
@@ -70,6 +73,7 @@ class Certificate:
     method: str
     obligation: Obligation
     clauses: tuple[Node, ...]
+    open: tuple[str, ...] = ()
     version: str = field(factory=version_here)
 
     @cached_property
@@ -84,13 +88,13 @@ class Certificate:
         return tuple(formulas.told(clause) for clause in self.clauses)
 
 
-def certificate(
-    target: str, case: str, shown: Obligation, clauses: Iterable[Node], method: str
-) -> Certificate:
-    """The certificate of an obligation, its clauses in their order."""
+def certificate(target: str, case: str, proof: Proof) -> Certificate:
+    """The certificate of a proof, its clauses in their order."""
+    shown = proof.obligation
     names = tuple(dict.fromkeys(predicate.property.name for predicate in shown.predicates))
-    canonical = [_as_read(shown.relation, clause) for clause in clauses]
-    return Certificate(target, case, names, method, shown, ordered(shown.relation, canonical))
+    canonical = [_as_read(shown.relation, clause) for clause in proof.clauses]
+    clauses = ordered(shown.relation, canonical)
+    return Certificate(target, case, names, proof.method, shown, clauses, proof.open)
 
 
 def _as_read(relation: Relation, clause: Node) -> Node:
@@ -148,6 +152,7 @@ class Document:
             "target": item.target,
             "case": item.case,
             "properties": ", ".join(item.properties),
+            "open": ", ".join(item.open) or NOTHING,
             "scope": scope(self.relation.system),
             "method": item.method,
         }
@@ -160,7 +165,8 @@ class Document:
         """The fields, the values they take, and the clauses."""
         lines = [f"(set-logic {_logic(self.relation)})", "", "; The fields of a state"]
         lines += self._declarations()
-        values = self.algebra.and_(self._values(self.state.numbers))
+        taken = [*self._values(self.state.numbers), *smtlib.rigid(self.terms)]
+        values = self.algebra.and_(taken)
         lines.append(smtlib.definition(VALUES, "", "Bool", values))
         lines += ["", "; The clauses of the invariant"]
         for number, (term, reads) in enumerate(zip(self.clauses, self.reads, strict=True), 1):

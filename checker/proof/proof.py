@@ -14,7 +14,8 @@ class Proof:
 
     obligation: what it shows, of which properties. clauses: their conjunction is the invariant.
     method: how it was found. seconds: how long that took. checkers: the solvers that found nothing
-    wrong with it, each by itself, from the lowered relation.
+    wrong with it, each by itself, from the lowered relation. open: the freedoms of the system for
+    every value of which it is shown.
     """
 
     obligation: Obligation
@@ -22,3 +23,4 @@ class Proof:
     method: str
     seconds: float
     checkers: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()

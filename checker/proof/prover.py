@@ -190,7 +190,7 @@ class Prover:
 
     def _checked(self, proof: Proof) -> Working:
         """The proof, where two solvers agree, each by itself."""
-        item = certificate("", "", proof.obligation, proof.clauses, proof.method)
+        item = certificate("", "", proof)
         runners = {name: partial(_checker, item, name, self._left) for name in solvers.NAMES}
         agreed, found = [], _Found()
         with Race(runners, self.memory) as race:

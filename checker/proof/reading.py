@@ -13,7 +13,7 @@ from attrs import frozen
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.relation import Relation
 from rackproof.checker.proof import smtlib
-from rackproof.checker.proof.certificate import CLAUSE, FIELDS, Certificate, version_here
+from rackproof.checker.proof.certificate import CLAUSE, FIELDS, NOTHING, Certificate, version_here
 from rackproof.checker.proof.obligations import SAFETY, obligation
 from rackproof.checker.proof.smtlib import Expression, SyntaxProblem
 from rackproof.model.kernel import ModelError, System
@@ -72,6 +72,12 @@ class File:
         return tuple(self.fields["properties"].split(", "))
 
     @property
+    def open(self) -> tuple[str, ...]:
+        """The freedoms for every value of which it is to be a proof."""
+        said = self.fields["open"]
+        return () if said == NOTHING else tuple(said.split(", "))
+
+    @property
     def bodies(self) -> list[Expression]:
         """The clauses of its invariant."""
         return [
@@ -105,7 +111,7 @@ def derived(file: File) -> Certificate:
     target = file.fields["target"]
     try:
         system = target_system(target, file.fields["case"], file.path.parent)
-        relation = lower(system.with_lemmas)
+        relation = lower(system.with_lemmas.leave_open(file.open))
     except ModelError as error:
         raise InputError(f"{target}: {error}") from error
     _check_properties(file, relation)
@@ -116,7 +122,7 @@ def derived(file: File) -> Certificate:
         raise Mismatch(f"line {problem.line}: {problem.what}") from None
     said = file.fields
     item = Certificate(
-        said["target"], said["case"], file.properties, said["method"], shown, clauses
+        said["target"], said["case"], file.properties, said["method"], shown, clauses, file.open
     )
     _check_text(file, attrs.evolve(item, version=said["version"]))
     return item

@@ -51,6 +51,7 @@ class _Cone:
         if any(p.property.scope is Scope.AT_REST for p in predicates):
             self._need_what_moves()
         self._close()
+        self._need_parameters()
 
     def relation(self) -> Relation:
         """What is left."""
@@ -60,7 +61,7 @@ class _Cone:
             tree = self._kept(action.tree, done)
             if not isinstance(tree, Disabled):
                 writes = action.writes & self.needed
-                reads = frozenset(_slots_of(self.arena, tree))
+                reads = frozenset(slots_of(self.arena, tree))
                 actions.append(Action(action.firing, tree, reads, writes))
         return evolve(
             before,
@@ -72,6 +73,15 @@ class _Cone:
             predicates=self.predicates,
             places=(),
         )
+
+    def _need_parameters(self) -> None:
+        """What is given of a needed parameter keeps those that it is tied to."""
+        slots, size = self.before.system.schema.slots, -1
+        while size != len(self.needed):
+            size = len(self.needed)
+            for tied in map(self.arena.slots, self.before.given):
+                if tied & self.needed and all(slots[slot].rigid for slot in tied):
+                    self.needed |= tied
 
     def _need_what_moves(self) -> None:
         """Whether anything is possible depends on all that steps and timers test and write."""
@@ -90,7 +100,7 @@ class _Cone:
     def _behind(self, tree: Tree) -> set[int]:
         """What decides about the needed variables that a tree writes, and what they become."""
         kept = self._kept(tree, {})
-        return set(_slots_of(self.arena, kept))
+        return set(slots_of(self.arena, kept))
 
     def _tested(self, tree: Tree, kind: type) -> set[int]:
         """The variables of the tests that have such a leaf on one side and not all over."""
@@ -137,7 +147,8 @@ def parts(tree: Tree) -> Iterator[Tree]:
                 pending += (item.yes, item.no)
 
 
-def _slots_of(arena: Arena, tree: Tree) -> Iterator[int]:
+def slots_of(arena: Arena, tree: Tree) -> Iterator[int]:
+    """The slots that a tree tests, or computes with."""
     for part in parts(tree):
         if isinstance(part, Test):
             yield from arena.slots(part.condition)

@@ -214,12 +214,24 @@ def bounds(algebra: SmtAlgebra, variable: Variable, number: Term) -> Iterator[Te
 
 
 def initial(terms: SmtTerms) -> Iterator[Term]:
-    """That a state is the first one."""
-    algebra, first = terms.algebra, terms.relation.initial
+    """That a state is the first one, or one of the first where the system leaves anything open."""
+    algebra, relation = terms.algebra, terms.relation
+    first, slots = relation.initial, relation.system.schema.slots
     for slot, number in terms.state.numbers.items():
-        yield algebra.eq(number, algebra.constant(first[slot]))
+        if not slots[slot].free:
+            yield algebra.eq(number, algebra.constant(first[slot]))
     for slot, truth in terms.state.truths.items():
         yield truth if first[slot] else algebra.not_(truth)
+    for node in relation.given_of({*terms.state.numbers, *terms.state.truths}):
+        yield terms.truth(node)
+
+
+def rigid(terms: SmtTerms) -> Iterator[Term]:
+    """What is given of parameters alone, which is true in every state."""
+    slots = terms.relation.system.schema.slots
+    parameters = [slot for slot in terms.state.numbers if slots[slot].rigid]
+    for node in terms.relation.given_of(parameters):
+        yield terms.truth(node)
 
 
 # Text.

@@ -71,7 +71,7 @@ class Stepped(Generic[N, B]):
 
 def limits(variable: Variable) -> tuple[int | None, int | None]:
     """The least and the greatest ordinal that a variable takes; None for a side without end."""
-    return variable.low, variable.high
+    return variable.low, variable.end
 
 
 def is_truth(relation: Relation, slot: int) -> bool:

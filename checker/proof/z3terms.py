@@ -81,15 +81,25 @@ def within(relation: Relation, given: State) -> list[z3.BoolRef]:
 
 
 def _bounds(number: z3.ArithRef, variable: Variable) -> list[z3.BoolRef]:
-    return [variable.low <= number, number <= variable.high]
+    least = variable.low <= number
+    return [least] if variable.end is None else [least, number <= variable.end]
 
 
 def initial(relation: Relation, given: State) -> list[z3.BoolRef]:
-    """The state is the first one."""
-    first = relation.initial
-    numbers = [number == first[slot] for slot, number in given.numbers.items()]
+    """The state is the first one, or one of the first where the system leaves anything open."""
+    first, slots = relation.initial, relation.system.schema.slots
+    numbers = [n == first[slot] for slot, n in given.numbers.items() if not slots[slot].free]
     truths = [truth == bool(first[slot]) for slot, truth in given.truths.items()]
-    return numbers + truths
+    said = terms(relation, given)
+    known = relation.given_of({*given.numbers, *given.truths})
+    return numbers + truths + [said.truth(node) for node in known]
+
+
+def rigid(relation: Relation, given: State) -> list[z3.BoolRef]:
+    """What is given of parameters alone, which is true in every state."""
+    said, slots = terms(relation, given), relation.system.schema.slots
+    parameters = [slot for slot in given.numbers if slots[slot].rigid]
+    return [said.truth(node) for node in relation.given_of(parameters)]
 
 
 def becomes(before: State, after: State, changed: State) -> list[z3.BoolRef]:

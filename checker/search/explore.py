@@ -283,8 +283,8 @@ class _Search:
             for local in self.native.alone
         )
 
-    def _stored(self) -> tuple[int, ...]:
-        return self.store.states.words(0, self.store.count * self.store.words)
+    def _stored(self) -> bytes:
+        return self.store.states.piece(self.store.count * self.store.words)
 
     def _violations(self) -> dict[str, Found]:
         found: dict[str, Found] = {}

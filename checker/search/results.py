@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 from attrs import frozen
 
 from rackproof.checker.lowering.relation import Action, Predicate, Raises
 from rackproof.checker.native import Native
+from rackproof.checker.native.columns import Columns, columns
 from rackproof.model.kernel import Property
 
 
@@ -94,11 +96,24 @@ class Exploration:
     raises: tuple[Raised, ...]
     violations: Mapping[str, Found]
     reached: frozenset[Property]
-    stored: tuple[int, ...] | None
+    stored: bytes | None
     preparing: float
     searching: float
     memory: int
     alone: float = 0.0
+
+    @property
+    def columns(self) -> Columns:
+        """The states that were kept, a column for each variable."""
+        assert self.stored is not None, "the states were asked for"
+        relation, layout = self.native.relation, self.native.layout
+        return Columns(relation.arena, columns(relation, layout, self.stored), self.states)
+
+    def states_in_words(self) -> list[tuple[int, ...]]:
+        """The states that were kept, each as its words."""
+        assert self.stored is not None, "the states were asked for"
+        table = np.frombuffer(self.stored, dtype=np.uint64).reshape(-1, self.words)
+        return [tuple(row) for row in table.tolist()]
 
     @property
     def words(self) -> int:

@@ -28,7 +28,7 @@ from rackproof.model.kernel import Property, System, Transition
 from rackproof.model.protocol import Protocol
 from rackproof.model.scope import Scope
 from rackproof.model.store import gets, loss, puts, room
-from rackproof.model.world import World
+from rackproof.model.world import World, given
 
 if TYPE_CHECKING:
     from rackproof.model.rack import Placement
@@ -66,6 +66,12 @@ TRANSITIONS: Final = tuple(
 """Every transition of the world, machine by machine."""
 
 
+FREEDOMS: Final = {"tokens": ("most",), "retries": ("round", "dispatches"), "faults": ("faults",)}
+"""What a proof may leave open: the length of outputs, the retry limit, how many faults there are (of
+those that a scope has at all).
+"""
+
+
 def build(
     protocol: Protocol,
     scope: Scope,
@@ -91,4 +97,6 @@ def build(
         sizes={name: size for part in parts for name, size in part.sizes.items()},
         names={sort: names for part in parts for sort, names in part.names.items()},
         interchangeable=tuple(bundles for part in parts for bundles in part.interchangeable),
+        freedoms=FREEDOMS,
+        given=given,
     )

@@ -15,6 +15,8 @@ from rackproof.model.kernel.domains import (
     identifier,
     members,
     owner,
+    parameter,
+    supply,
 )
 from rackproof.model.kernel.errors import ModelError, OutOfDomain
 from rackproof.model.kernel.properties import (
@@ -69,10 +71,12 @@ __all__ = [
     "identifier",
     "members",
     "owner",
+    "parameter",
     "put",
     "sometimes",
     "step",
     "successors",
+    "supply",
     "timer",
     "transition",
 ]

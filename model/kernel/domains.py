@@ -56,10 +56,10 @@ class Identifiers:
 
 @frozen
 class Interval:
-    """The integers from ``low`` to ``high``, both included."""
+    """The integers from ``low`` to ``high``, both included; from ``low`` on where that is None."""
 
     low: int
-    high: int
+    high: int | None
 
     def encode(self, value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -70,7 +70,7 @@ class Interval:
         return ordinal
 
     def __str__(self) -> str:
-        return f"{self.low}..{self.high}"
+        return f"{self.low}.." if self.high is None else f"{self.low}..{self.high}"
 
 
 @frozen
@@ -169,10 +169,14 @@ Scalar = Interval | Truth | Enumeration | Identifier
 
 @frozen
 class BoundedSpec:
-    """An integer whose bounds are numbers or the names of sizes."""
+    """An integer whose bounds are numbers or the names of sizes.
+
+    supply: a proof that leaves its upper bound open takes any value for the initial one too.
+    """
 
     low: int | str
     high: int | str
+    supply: bool = False
 
 
 @frozen
@@ -202,12 +206,29 @@ class FixedSpec:
     """A value of any kind that no transition changes."""
 
 
-Spec = BoundedSpec | IdentifierSpec | MembersSpec | EachSpec | FixedSpec
+@frozen
+class ParameterSpec:
+    """A constant that a proof may leave open, with the size that it belongs to."""
+
+    low: int
+    size: str
+
+
+Spec = BoundedSpec | IdentifierSpec | MembersSpec | EachSpec | FixedSpec | ParameterSpec
 
 
 def bounded(low: int | str, high: int | str, initial: int = 0) -> Any:
     """Declare an integer field from ``low`` to ``high``; a bound may be the name of a size."""
     return attrs.field(default=initial, metadata={METADATA_KEY: BoundedSpec(low, high)})
+
+
+def supply(size: str, initial: int = 0) -> Any:
+    """Declare a count, from none to a size, of what a run may use up.
+
+    Where a proof leaves the size open, a supply that is not empty at the start may be any there.
+    """
+    spec = BoundedSpec(0, size, supply=True)
+    return attrs.field(default=initial, metadata={METADATA_KEY: spec})
 
 
 def identifier(sort: Identifiers) -> Any:
@@ -233,6 +254,16 @@ def each(sort: Identifiers) -> Any:
 def fixed(default: Any = attrs.NOTHING) -> Any:
     """Declare a constant of the run (of any type): transitions read it and never change it."""
     return attrs.field(default=default, metadata={METADATA_KEY: FixedSpec()}, kw_only=True)
+
+
+def parameter(low: int, size: str) -> Any:
+    """Declare a constant of the scope: an integer, or a record of supplies.
+
+    Transitions read it and never change it. It has the value of the initial state; a proof that
+    leaves ``size`` open takes it for any value from ``low`` on. What ties parameters together is
+    said by the system's ``given``.
+    """
+    return attrs.field(metadata={METADATA_KEY: ParameterSpec(low, size)}, kw_only=True)
 
 
 def spec_of(attribute: attrs.Attribute[Any]) -> Spec | None:

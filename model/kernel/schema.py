@@ -26,6 +26,7 @@ from rackproof.model.kernel.domains import (
     IdentifierSpec,
     Interval,
     MembersSpec,
+    ParameterSpec,
     Scalar,
     Truth,
     resolve,
@@ -44,12 +45,17 @@ Lane = tuple[Identifiers, int]
 class Slot:
     """A scalar field of a world: where it is, what it may hold, which identifiers' lanes it lies
     in.
+
+    rigid: a parameter that is left open; no transition changes it. free: the initial state stands
+    for every value of it (as ``given`` allows).
     """
 
     path: Path
     label: str
     domain: Scalar
     lanes: tuple[Lane, ...]
+    rigid: bool = False
+    free: bool = False
 
 
 @frozen
@@ -153,7 +159,8 @@ def _encode(slot: Slot, value: object) -> int:
         ordinal = slot.domain.encode(value)
     except ValueError:
         raise OutOfDomain(slot.label, value, slot.domain) from None
-    if not slot.domain.low <= ordinal <= slot.domain.high:
+    low, high = slot.domain.low, slot.domain.high
+    if ordinal < low or (high is not None and ordinal > high):
         raise OutOfDomain(slot.label, value, slot.domain)
     return ordinal
 
@@ -204,15 +211,19 @@ def schema_of(
     initial: object,
     sizes: Mapping[str, int],
     names: Mapping[Identifiers, Sequence[str]] | None = None,
+    open_sizes: frozenset[str] = frozenset(),
 ) -> Schema:
-    """Derive the schema of a world from one of its states and the sizes that bounds name."""
+    """Derive the schema of a world from one of its states and the sizes that bounds name.
+
+    open_sizes: those that are no upper bound here, and whose parameters are slots.
+    """
     counts = dict(_tuple_lengths(initial, type(initial).__name__))
     for sort, count in counts.items():
         if sizes.get(sort.name, count) != count:
             raise ModelError(
                 f"sizes has {sizes[sort.name]} for {sort}, but the initial state holds {count}"
             )
-    return _Walk(sizes, counts, names or {}).schema(initial)
+    return _Walk(sizes, counts, names or {}, open_sizes).schema(initial)
 
 
 def _tuple_lengths(state: Any, where: str) -> Iterator[tuple[Identifiers, int]]:
@@ -247,8 +258,10 @@ class _Walk:
         sizes: Mapping[str, int],
         counts: Mapping[Identifiers, int],
         names: Mapping[Identifiers, Sequence[str]],
+        open_sizes: frozenset[str],
     ) -> None:
         self.sizes, self.counts, self.names = sizes, dict(counts), names
+        self.open_sizes, self.rigid = open_sizes, False
         self.slots: list[Slot] = []
 
     def schema(self, initial: object) -> Schema:
@@ -288,13 +301,16 @@ class _Walk:
         match spec_of(attribute):
             case FixedSpec():
                 return FixedShape(value)
+            case ParameterSpec() as spec:
+                return self._parameter(spec, value, path, label)
             case EachSpec(sort):
                 return self._each(sort, value, path, label, lanes)
             case MembersSpec(sort):
                 return self._members(sort, path, label, lanes)
-            case BoundedSpec(low, high):
+            case BoundedSpec(low, high, supply):
                 domain: Scalar = self._interval(low, high, label)
-                return self._scalar(domain, value, path, label, lanes)
+                free = supply and high in self.open_sizes and value != domain.low
+                return self._scalar(domain, value, path, label, lanes, free=free)
             case IdentifierSpec(sort, optional):
                 domain = Identifier(sort, self._count(sort, label), optional)
                 return self._scalar(domain, value, path, label, lanes)
@@ -302,10 +318,25 @@ class _Walk:
                 return self._annotated(hint, value, path, label, lanes)
 
     def _interval(self, low: int | str, high: int | str, label: str) -> Interval:
-        domain = Interval(resolve(low, self.sizes, label), resolve(high, self.sizes, label))
-        if domain.high - domain.low > WIDEST:
+        start, end = resolve(low, self.sizes, label), resolve(high, self.sizes, label)
+        if high in self.open_sizes:
+            return Interval(start, None)
+        domain = Interval(start, end)
+        if end - start > WIDEST:
             raise ModelError(f"{label}: {domain} is too wide (at most {WIDEST:,}); count coarser")
         return domain
+
+    def _parameter(self, spec: ParameterSpec, value: Any, path: Path, label: str) -> Shape:
+        """A constant; where its size is left open, slots that no transition changes."""
+        if spec.size not in self.open_sizes:
+            return FixedShape(value)
+        if not attrs.has(type(value)):
+            domain = Interval(spec.low, None)
+            return self._scalar(domain, value, path, label, (), rigid=True, free=True)
+        self.rigid = True
+        shape = self._record(value, path, label, ())
+        self.rigid = False
+        return shape
 
     def _annotated(
         self, hint: Any, value: Any, path: Path, label: str, lanes: tuple[Lane, ...]
@@ -346,14 +377,29 @@ class _Walk:
         return SetShape(tuple(group))
 
     def _scalar(
-        self, domain: Scalar, value: object, path: Path, label: str, lanes: tuple[Lane, ...]
+        self,
+        domain: Scalar,
+        value: object,
+        path: Path,
+        label: str,
+        lanes: tuple[Lane, ...],
+        rigid: bool = False,
+        free: bool = False,
     ) -> Shape:
-        index = self._slot(path, label, domain, lanes)
+        index = self._slot(path, label, domain, lanes, rigid or self.rigid, free)
         _encode(self.slots[index], value)
         return ScalarShape(index)
 
-    def _slot(self, path: Path, label: str, domain: Scalar, lanes: tuple[Lane, ...]) -> int:
-        self.slots.append(Slot(path, label, domain, lanes))
+    def _slot(
+        self,
+        path: Path,
+        label: str,
+        domain: Scalar,
+        lanes: tuple[Lane, ...],
+        rigid: bool = False,
+        free: bool = False,
+    ) -> int:
+        self.slots.append(Slot(path, label, domain, lanes, rigid, free))
         return len(self.slots) - 1
 
     def _name(self, sort: Identifiers, index: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,9 @@ class System:
     names: what the identifiers of a sort are called in traces (``sort-0`` and so on by default).
     interchangeable: classes of bundles that a symmetry of the world may exchange; None lets the
     checker try every unordered sort whole. The checker verifies each before it uses it.
+    freedoms: what a proof may leave open, by name: the sizes that bound nothing then. given: what
+    initial states have in common then, whatever values their parameters and supplies have.
+    open_sizes: what is left open in this system, see ``leave_open``.
     """
 
     name: str
@@ -42,6 +45,9 @@ class System:
     sizes: Mapping[str, int] = field(factory=dict)
     names: Mapping[Identifiers, Sequence[str]] = field(factory=dict)
     interchangeable: Sequence[Sequence[Bundle]] | None = None
+    freedoms: Mapping[str, Sequence[str]] = field(factory=dict)
+    given: Callable[[Any], bool] | None = None
+    open_sizes: frozenset[str] = frozenset()
 
     def __attrs_post_init__(self) -> None:
         """Check what can be checked without running anything."""
@@ -70,10 +76,24 @@ class System:
             if named.setdefault(prop.name, prop) is not prop:
                 raise ModelError(f"{self.name}: two properties are called {prop.name}")
 
+    def leave_open(self, names: Collection[str]) -> System:
+        """The system with every value of the parameters and supplies of these freedoms.
+
+        Its initial state is one of many: those that ``given`` allows.
+        """
+        for name in names:
+            if name not in self.freedoms:
+                known = ", ".join(self.freedoms) or "nothing"
+                raise ModelError(f"{self.name} has no {name!r} to leave open, but {known}")
+        sizes = frozenset(size for name in names for size in self.freedoms[name])
+        return attrs.evolve(self, open_sizes=self.open_sizes | sizes)
+
     def _check_sizes(self) -> None:
         for name, size in self.sizes.items():
             if not isinstance(size, int) or isinstance(size, bool) or size < 0:
                 raise ModelError(f"{self.name}: the size {name!r} is {size!r}, not a count")
+        if self.given is not None and not self.given(self.initial):
+            raise ModelError(f"{self.name}: the initial state is not as `given` says")
         counts = self.schema.counts  # which looks at the initial state, field by field
         for sort, names in self.names.items():
             count = counts.get(sort, len(names))
@@ -89,7 +109,7 @@ class System:
     @cached_property
     def schema(self) -> Schema:
         """The slots of this world."""
-        schema = schema_of(self.initial, self.sizes, self.names)
+        schema = schema_of(self.initial, self.sizes, self.names, self.open_sizes)
         missing = {
             sort: self.sizes[sort.name]
             for _, parameters in self._parameters()

@@ -20,6 +20,7 @@ from rackproof.checker.proof.certificate import Certificate, certificate, write
 from rackproof.checker.proof.checking import Checked, Refutation, check, check_file
 from rackproof.checker.proof.induction import Inductive, induction, minimal
 from rackproof.checker.proof.obligations import Obligation, obligation
+from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.solvers import NAMES, SAT, UNKNOWN
 from rackproof.checker.status import Status
 from rackproof.model.kernel import System
@@ -53,7 +54,9 @@ def proof(name: str) -> tuple[Obligation, tuple[Node, ...]]:
 
 
 def made(name: str, shown: Obligation, clauses: tuple[Node, ...]) -> Certificate:
-    return certificate(f"world.py:{name}", "as reported", shown, clauses, "a test")
+    return certificate(
+        f"world.py:{name}", "as reported", Proof(shown, tuple(clauses), "a test", 0.0)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from rackproof.checker.proof.induction import (
     with_lemmas,
 )
 from rackproof.checker.proof.obligations import SAFETY, Obligation, obligation
+from rackproof.checker.proof.proof import Proof
 from rackproof.checker.status import Status
 from rackproof.model.kernel import (
     ModelError,
@@ -61,7 +62,7 @@ def safety(system: System) -> list[str]:
 
 
 def proves(shown: Obligation, clauses: tuple[Node, ...]) -> bool:
-    item = certificate("a world", "as reported", shown, clauses, "a test")
+    item = certificate("a world", "as reported", Proof(shown, tuple(clauses), "a test", 0.0))
     return checking.check(item).status is Status.OK
 
 

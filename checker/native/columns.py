@@ -1,31 +1,32 @@
-"""Expressions and decision trees evaluated on every stored state at once."""
+"""All the states that a search kept at once: a column for each variable, and what is computed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rackproof.checker.lowering.arena import Node, Op
+from rackproof.checker.lowering.arena import Arena, Node, Op
 from rackproof.checker.lowering.relation import Relation, Test, Tree, Verdict
-from rackproof.checker.native.layout import Binary, Stored
-from rackproof.checker.search import Exploration
+from rackproof.checker.native.layout import Binary, Layout, Stored
 
 Column = NDArray[Any]
 
 
-class Columns:
-    """The values of nodes in the states that an exploration kept, in their order."""
+def columns(relation: Relation, layout: Layout, stored: bytes) -> dict[int, Column]:
+    """The ordinals of each variable in every state, from the words of all states."""
+    words = np.frombuffer(stored, dtype=np.uint64).reshape(-1, layout.words)
+    return {v.slot: _column(words, layout.stored[v.slot]) for v in relation.variables}
 
-    def __init__(self, relation: Relation, seen: Exploration) -> None:
-        """Unpack the variables."""
-        assert seen.stored is not None, "the states were asked for"
-        self.arena, self.states = relation.arena, seen.states
-        words = np.array(seen.stored, dtype=np.uint64).reshape(seen.states, seen.words)
-        stored = seen.native.layout.stored
-        self._variables = {v.slot: _column(words, stored[v.slot]) for v in relation.variables}
+
+class Columns:
+    """The values of nodes in some states, in their order."""
+
+    def __init__(self, arena: Arena, variables: Mapping[int, Column], states: int) -> None:
+        """variables: the column of each slot; states: how many there are."""
+        self.arena, self.variables, self.states = arena, variables, states
         self._values: dict[Node, Column] = {}
 
     def value(self, node: Node) -> Column:
@@ -51,9 +52,9 @@ class Columns:
     def _computed(self, node: Node) -> Column:
         op, operands = self.arena.part(node)
         if op is Op.CONST:
-            return np.full(self.states, operands[0], dtype=np.int64)
+            return np.full(self.states, operands[0], dtype=np.int32)
         if op is Op.VAR:
-            return self._variables[operands[0]]
+            return self.variables[operands[0]]
         return _MEANING[op](*(self.value(operand) for operand in operands))
 
 
@@ -61,8 +62,8 @@ def _column(words: Column, stored: Stored) -> Column:
     if isinstance(stored, Binary):
         place = stored.place
         bits = (words[:, place.word] & np.uint64(place.mask)) >> np.uint64(place.shift)
-        return bits.astype(np.int64) + stored.low
-    column = np.full(len(words), -1, dtype=np.int64)
+        return bits.astype(np.int32) + np.int32(stored.low)
+    column = np.full(len(words), -1, dtype=np.int32)
     for member, place in stored.bits.items():
         column[(words[:, place.word] & np.uint64(place.mask)) != 0] = member
     return column
