@@ -15,7 +15,7 @@ from attrs import field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from rackproof.checker.proof.certificate import write
+from rackproof.checker.proof.certificate import certificate, write
 from rackproof.checker.report.proofs import proofs
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
