@@ -122,6 +122,13 @@ def cli() -> None:
     show_default=True,
     help="Every state, or proofs for runs of any length, or both.",
 )
+@click.option(
+    "--any",
+    "sizes",
+    multiple=True,
+    metavar="SIZE",
+    help="Whatever SIZE is: tokens, retries, faults (more than once), or workers.",
+)
 @exploration
 @click.option(
     "--save",
@@ -145,6 +152,7 @@ def cli() -> None:
 def verify(
     targets: Sequence[str],
     engine: str,
+    sizes: Sequence[str],
     workers: int | None,
     memory: int | None,
     time_limit: float | None,
@@ -170,6 +178,9 @@ def verify(
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
     that would mend it there. Example: rackproof verify stack:dynamo
 
+    With --engine prove, what holds is proved for runs of any length, by an invariant that two
+    solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
+
     With --repair, the least sets of mechanisms that mend each violation are told, of all there
     are; and of a property that holds, the mechanisms that it needs, those that cover for one
     another, and those that are redundant in this scope. Each was explored.
@@ -177,7 +188,22 @@ def verify(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options(engine, workers, memory, time_limit, coverage, reduce, repair=repair)
+    racks = "workers" in sizes
+    if racks and len(set(sizes)) > 1:
+        raise click.UsageError("--any workers is asked by itself")
+    if sizes and (engine == "prove") is racks and engine != "auto":
+        raise click.UsageError(f"--any {sizes[0]} is not for --engine {engine}")
+    options = Options(
+        "search" if racks else engine,
+        workers,
+        memory,
+        time_limit,
+        coverage,
+        reduce,
+        repair=repair,
+        open=() if racks else tuple(dict.fromkeys(sizes)),
+        racks=racks,
+    )
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
     return session.verify(targets)
 

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 from rackproof.checker.beside import PROVED, Beside
 from rackproof.checker.compare import compare
 from rackproof.checker.lowering import Relation, lower
+from rackproof.checker.opened import OPEN_SECONDS, proved_for_any
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.proof.prover import Prover
 from rackproof.checker.search import SOUGHT, Limits
@@ -39,7 +40,8 @@ class Options:
     coverage: tell the guards that always came out the same way, too. reduce: leave out orders of
     steps that z3 shows to make no difference. compare: hold the plain functions against their
     lowered form on some states first, as for a world of a user's own. repair: look for what mends
-    each violation, and for what each property that holds needs.
+    each violation, and for what each property that holds needs. open: sizes that a proof leaves
+    open, by the names of the system's freedoms. racks: ask for any number of workers.
     """
 
     engine: str = "auto"
@@ -50,6 +52,8 @@ class Options:
     reduce: bool = False
     compare: bool = False
     repair: bool = False
+    open: tuple[str, ...] = ()
+    racks: bool = False
 
 
 def explore(
@@ -75,7 +79,7 @@ def explore(
         for prop in system.properties
         if prop.scope in SAFETY and (wanted is None or prop.name in wanted) and speaks(system, prop)
     )
-    engine = _proved if options.engine == "prove" else _both
+    engine = _opened if options.open else _proved if options.engine == "prove" else _both
     return engine(relation, names, sought, options, progress)
 
 
@@ -102,6 +106,21 @@ def _proved(
     prover = Prover(relation, rest, set(near.reached), unmet(relation, near), left, options.memory)
     prover.run()
     return merged(near, prover)
+
+
+def _opened(
+    relation: Relation,
+    names: Sequence[str],
+    sought: Collection[str] | None,
+    options: Options,
+    progress: Progress | None,
+) -> Findings:
+    """A short search of the scope as it is, then proofs for every value of some sizes."""
+    began = time.monotonic()
+    limits = Limits(options.seconds, options.memory, NEAR)
+    near = searched(relation, sought, limits, options.workers, progress)
+    left = (options.seconds or OPEN_SECONDS) - (time.monotonic() - began)
+    return proved_for_any(near, relation.system, names, options.open, left)
 
 
 def unmet(relation: Relation, seen: Findings) -> set[str]:

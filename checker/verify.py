@@ -15,11 +15,12 @@ from attrs import frozen
 from rackproof.checker.coverage import Coverage, coverage
 from rackproof.checker.engines import Options, explore
 from rackproof.checker.replay import Replayed, replay
+from rackproof.checker.search import Limits
 from rackproof.checker.searched import Progress
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Findings, Result, Verdict, results
-from rackproof.model.kernel import ModelError
+from rackproof.model.kernel import ModelError, System
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.schema import Case, Scenario, Setting
 from rackproof.scenarios.worlds import InputError, theirs
@@ -171,10 +172,37 @@ def explored(label: str, case: Case, options: Options, progress: Progress | None
     system = case.setting.system
     own = case.setting.file is not None
     options = attrs.evolve(options, compare=own)
+    _check_open(system, options)
     with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
         findings = explore(system, sought(case), options, progress, case.expect or None)
+        if options.racks:
+            findings = _in_every_rack(findings, case, options)
     judged = results(system, findings, case.expect, silent(case.setting, findings))
     return Run(label, case, findings, judged, coverage(system) if options.coverage else None)
+
+
+def _check_open(system: System, options: Options) -> None:
+    """Refuse to leave open what this world does not."""
+    for name in options.open:
+        if name not in system.freedoms:
+            there = ", ".join(system.freedoms)
+            known = f"but {there}" if there else "as it names no freedoms (see docs/modelling.md)"
+            raise InputError(f"--any {name}: this world has no such size to leave open, {known}")
+
+
+def _in_every_rack(findings: Findings, case: Case, options: Options) -> Findings:
+    """What holds for any number of workers, too."""
+    from rackproof.checker.opened import held_for_any_number  # noqa: PLC0415
+    from rackproof.checker.proof.cutoff import family  # noqa: PLC0415
+
+    system = case.setting.system
+    names = [prop.name for prop in system.properties if not case.expect or prop.name in case.expect]
+    try:
+        racks = family(case.setting)
+    except ModelError as error:
+        raise InputError(f"--any workers: {error}") from error
+    limits = Limits(options.seconds, options.memory)
+    return held_for_any_number(findings, system, names, racks, limits)
 
 
 def sought(case: Case) -> frozenset[str] | None:

@@ -21,6 +21,8 @@ MOST_VALUES: Final = 256
 
 _SIGNS: Final = {Op.EQ: "==", Op.LT: "<", Op.LE: "<=", Op.ADD: "+", Op.SUB: "-", Op.MUL: "*"}
 _OPPOSITES: Final = {Op.EQ: "!=", Op.LT: ">=", Op.LE: ">"}
+_STRICTER: Final = {"<=": "<", ">": ">="}
+"""Of whole numbers: ``a + 1 <= b`` is ``a < b``."""
 
 
 def words(relation: Relation, node: Node) -> str:
@@ -167,9 +169,17 @@ class Formulas:
         commutes = op in (Op.EQ, Op.ADD, Op.MUL)
         if commutes and self._position(b) < self._position(a):
             a, b = b, a
+        if sign in _STRICTER and (less := self._one_less(a)) is not None:
+            a, sign = less, _STRICTER[sign]
         left = self._value_beside(a, b) or self._inner(a)
         right = self._value_beside(b, a) or self._inner(b)
         return f"{left} {sign} {right}"
+
+    def _one_less(self, node: Node) -> Node | None:
+        """What a number is one more than, if it is said like that."""
+        op, operands = self.arena.part(node)
+        rest = [operand for operand in operands if op is Op.ADD and self.arena.value(operand) != 1]
+        return rest[0] if len(rest) == 1 else None
 
     def _position(self, node: Node) -> tuple[bool, list[int], str]:
         """Where a node belongs beside another, whatever its number: constants come last."""

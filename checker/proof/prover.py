@@ -158,7 +158,7 @@ class Prover:
             shown = obligation(self.relation, [item.name for p in chained for item in p.chain])
         nodes = clauses.heard(shown.relation.arena, found.clauses)
         proof = Proof(shown, nodes, found.runner, time.monotonic() - began)
-        return (yield from self._checked(proof))
+        return (yield from confirmed(proof, self._left, self.memory, self.patience))
 
     def _raced(self, runners: Mapping[str, Runner]) -> Working:
         """The first invariant; where there is a run, the one that the bounded check finds.
@@ -188,27 +188,6 @@ class Prover:
             runners[ABC] = partial(_runner, abc, shown, budget, wait=wait)
         return runners
 
-    def _checked(self, proof: Proof) -> Working:
-        """The proof, where two solvers agree, each by itself."""
-        item = certificate("", "", proof)
-        runners = {name: partial(_checker, item, name, self._left) for name in solvers.NAMES}
-        agreed, found = [], _Found()
-        with Race(runners, self.memory) as race:
-            while not race.is_over and not self._is_late:
-                for told in race.news(self.patience):
-                    if told.result == solvers.SAT:
-                        raise EngineError(f"{told.runner} refutes an invariant of {proof.method}")
-                    if told.result == solvers.UNSAT:
-                        agreed.append(told.runner)
-                    elif not told.is_last or told.trouble:
-                        found.troubles[told.runner] = told.trouble or "no answer in time"
-                yield
-        if len(agreed) < len(runners):
-            unsure = [name for name in runners if name not in agreed]
-            silent = " and ".join(unsure)
-            return Answer(reason=f"an invariant was found, but {silent} did not confirm it in time")
-        return Answer(proof=evolve(proof, checkers=tuple(sorted(agreed))))
-
     @property
     def spent(self) -> float:
         """Seconds since the prover was made."""
@@ -222,6 +201,26 @@ class Prover:
     def _is_late(self) -> bool:
         """Whether even those that were to tell how far they came should have done so by now."""
         return self.seconds is not None and self.spent > self.seconds + _LAST_WORDS
+
+
+def confirmed(
+    proof: Proof, seconds: float | None, memory: int | None = None, patience: float = 0.2
+) -> Working:
+    """The proof as an answer, where two solvers agree, each by itself; or why they do not."""
+    item = certificate("", "", proof)
+    runners = {name: partial(_checker, item, name, seconds) for name in solvers.NAMES}
+    agreed: list[str] = []
+    with Race(runners, memory) as race:
+        while not race.is_over:
+            for told in race.news(patience):
+                if told.result == solvers.SAT:
+                    raise EngineError(f"{told.runner} refutes an invariant of {proof.method}")
+                agreed += [told.runner] if told.result == solvers.UNSAT else []
+            yield
+    silent = " and ".join(name for name in runners if name not in agreed)
+    if silent:
+        return Answer(reason=f"an invariant was found, but {silent} did not confirm it in time")
+    return Answer(proof=evolve(proof, checkers=tuple(sorted(agreed))))
 
 
 @define

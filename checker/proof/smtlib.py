@@ -16,7 +16,7 @@ from attrs import frozen
 
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Relation, Variable
-from rackproof.checker.proof.terms import Terms, Vector, is_truth, limits
+from rackproof.checker.proof.terms import Algebra, Terms, Vector, is_truth, limits
 
 WIDTH: Final = 100
 SMALL: Final = 40
@@ -204,7 +204,7 @@ def sort(relation: Relation, slot: int) -> str:
     return "Bool" if is_truth(relation, slot) else "Int"
 
 
-def bounds(algebra: SmtAlgebra, variable: Variable, number: Term) -> Iterator[Term]:
+def bounds(algebra: Algebra[Term, Term], variable: Variable, number: Term) -> Iterator[Term]:
     """That a number is one which the variable can take; nothing on a side without bound."""
     low, high = limits(variable)
     if low is not None:
@@ -217,9 +217,12 @@ def initial(terms: SmtTerms) -> Iterator[Term]:
     """That a state is the first one, or one of the first where the system leaves anything open."""
     algebra, relation = terms.algebra, terms.relation
     first, slots = relation.initial, relation.system.schema.slots
-    for slot, number in terms.state.numbers.items():
-        if not slots[slot].free:
-            yield algebra.eq(number, algebra.constant(first[slot]))
+    for variable in relation.variables:
+        number = terms.state.numbers.get(variable.slot)
+        if number is not None and slots[variable.slot].free:
+            yield from bounds(algebra, variable, number)
+        elif number is not None:
+            yield algebra.eq(number, algebra.constant(first[variable.slot]))
     for slot, truth in terms.state.truths.items():
         yield truth if first[slot] else algebra.not_(truth)
     for node in relation.given_of({*terms.state.numbers, *terms.state.truths}):

@@ -157,10 +157,13 @@ def _refuted(whole: Relation, instance: Seen) -> Refuted | Unproved | None:
 
 
 def _left(system: System, raised: Raised) -> str:
-    """How a run leaves the finite part of the scope."""
+    """How a run leaves what stays finite: of attempts there are as many as the scope has."""
     owner = raised.owner
     what = owner.firing.words(system) if isinstance(owner, Action) else owner.property.name
-    return f"a run leaves the scope, which may be too small: {raised.leaf.message} (in: {what})"
+    return (
+        f"a run leaves the scope, so give it more (retry-limit, of attempts): "
+        f"{raised.leaf.message} (in: {what})"
+    )
 
 
 def _trace(whole: Relation, instance: Seen, found: Found) -> Trace:

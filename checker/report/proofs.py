@@ -27,7 +27,8 @@ def lines(run: Run, in_full: bool, saved: Mapping[int, Path]) -> Iterator[str]:
     for proof, names in proofs(run):
         checkers = " and ".join(proof.checkers)
         how = f"{proof.method}, {in_words(proof.seconds)}; confirmed by {checkers}"
-        yield f"proved: {', '.join(names)}"
+        anything = f" for any {', '.join(proof.open)}" if proof.open else ""
+        yield f"proved{anything}: {', '.join(names)}"
         yield f"  by an invariant of {counted(len(proof.clauses), 'clause')} ({how})"
         if id(proof) in saved:
             yield f"  certificate: rackproof check-certificate {saved[id(proof)]}"
@@ -46,6 +47,7 @@ def as_data(proof: Proof) -> dict[str, Any]:
     """A proof as plain values."""
     return {
         "method": proof.method,
+        "open": list(proof.open),
         "seconds": round(proof.seconds, 6),
         "confirmed_by": list(proof.checkers),
         "invariant": words(proof),
