@@ -33,7 +33,7 @@ test: env ## lint, types, tests
 	$(RUN) pytest
 
 .PHONY: docs
-docs: env ## write docs/matrix.md, docs/counterexamples and docs/mutants.md
+docs: env ## write docs/matrix.md, counterexamples, mutants.md and repairs.md
 	.venv/bin/python -Es tests/support/tables.py
 
 .PHONY: format
