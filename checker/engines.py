@@ -141,6 +141,7 @@ def merged(seen: Findings, prover: Prover) -> Findings:
         seconds=seen.seconds + prover.spent,
         violated={**prover.violated, **seen.violated},
         reached=seen.reached | prover.reached,
+        longer=seen.longer | (prover.longer - seen.violated.keys()),
         proofs=prover.proofs,
         never=frozenset(prover.never),
         reasons={**dict.fromkeys(loops, LOOPS), **prover.reasons} if seen.reason else {},

@@ -35,6 +35,8 @@ BOUNDED: Final = "bounded check"
 PDR: Final = "pdr (python-sat)"
 ABC: Final = "pdr (berkeley-abc)"
 INDUCTION: Final = "induction (z3)"
+SHORTER: Final = 10.0
+"""Seconds that a shorter run is looked for, once there is one."""
 _LAST_WORDS: Final = 2.0
 """Seconds that a runner has, after its time is up, to say how far it came."""
 
@@ -49,10 +51,11 @@ Engine = Callable[..., Invariant | Path | Unknown]
 
 @frozen
 class Answer:
-    """What is known of one obligation: a proof, a run, or why neither."""
+    """What is known of one obligation: a proof, a run (a shortest?), or why neither."""
 
     proof: Proof | None = None
     trace: Trace | None = None
+    is_shortest: bool = False
     reason: str | None = None
 
 
@@ -63,7 +66,8 @@ class Prover:
     names: the properties to prove. reached, never: the ``sometimes`` properties, premises among
     them, that are known to be satisfied by some run, and by none. seconds, memory: limits, of all
     and of each process. patience: how long to wait for news before a yield. After ``work``: what is
-    proved, violated, never satisfied, and why nothing is known of the rest.
+    proved, violated (longer: those of which a shorter run may be), never satisfied, and why nothing
+    is known of the rest.
     """
 
     relation: Relation
@@ -75,6 +79,7 @@ class Prover:
     patience: float = 0.2
     proofs: dict[str, Proof] = field(factory=dict)
     violated: dict[str, Trace] = field(factory=dict)
+    longer: set[str] = field(factory=set)
     reasons: dict[str, str] = field(factory=dict)
     _started: float = field(factory=time.monotonic)
 
@@ -96,6 +101,7 @@ class Prover:
             if answer.trace is None:
                 break
             false = self._false(answer.trace, names)
+            self.longer |= set() if answer.is_shortest else false
             names = [name for name in names if name not in false]
         for name in names:
             if answer.proof is not None:
@@ -151,7 +157,7 @@ class Prover:
         found: _Found = yield from self._raced(self._runners(shown, chained))
         if found.path is not None:
             _check_errors(shown, found.path)
-            return Answer(trace=walked(shown.relation, found.path))
+            return Answer(trace=walked(shown.relation, found.path), is_shortest=found.is_shortest)
         if found.clauses is None:
             return Answer(reason=found.reason)
         if found.runner == INDUCTION:
@@ -163,16 +169,15 @@ class Prover:
     def _raced(self, runners: Mapping[str, Runner]) -> Working:
         """The first invariant; where there is a run, the one that the bounded check finds.
 
-        That one is a shortest, whatever ends first; another counts only if there is no time for it.
+        That one is a shortest, whatever ends first; another counts if that one takes too long.
         """
         found = _Found()
         with Race(runners, self.memory) as race:
-            while not race.is_over and found.clauses is None and not self._is_late:
+            while not (race.is_over or found.is_enough or self._is_late):
                 for told in race.news(self.patience):
                     found.take(told)
-                if found.is_shortest:
-                    break
-                yield
+                if not found.is_enough:
+                    yield
         return found
 
     def _runners(self, shown: Obligation, chained: Sequence[Property]) -> dict[str, Runner]:
@@ -231,6 +236,7 @@ class _Found:
     clauses: tuple[clauses.Told, ...] | None = None
     path: Path | None = None
     is_shortest: bool = False
+    since: float = 0.0
     depth: int = -1
     troubles: dict[str, str] = field(factory=dict)
 
@@ -238,6 +244,7 @@ class _Found:
         result = told.result
         if isinstance(result, Path):
             if self.path is None or told.runner == BOUNDED:
+                self.since = self.since or time.monotonic()
                 self.path, self.is_shortest = result, told.runner == BOUNDED
         elif isinstance(result, Unknown):
             self.troubles[told.runner] = result.reason
@@ -246,6 +253,12 @@ class _Found:
             self.runner, self.clauses = told.runner, result
         elif told.trouble:
             self.troubles[told.runner] = told.trouble
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        is_late = self.path is not None and time.monotonic() - self.since > SHORTER
+        return self.clauses is not None or self.is_shortest or is_late
 
     @property
     def reason(self) -> str:
