@@ -48,7 +48,9 @@ class Beside:
         return PROVED if self._is_done and self.goals <= known else None
 
     def finish(self, seconds: float) -> None:
-        """Work on without the search for at most so long."""
+        """Work on without the search for at most so long, if there is time."""
+        if self.prover.is_late and self._work is None:
+            return
         if self.prover.seconds is None:
             self.prover.seconds = self.prover.spent + seconds
         while not self._is_done:

@@ -110,6 +110,8 @@ class Watch:
                 *(_happens(transition) for transition in self._counted),
             ),
             sizes={**plain.sizes, SIZE: self.most},
+            freedoms={},
+            given=None,
         )
 
     @property

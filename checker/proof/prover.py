@@ -173,7 +173,7 @@ class Prover:
         """
         found = _Found()
         with Race(runners, self.memory) as race:
-            while not (race.is_over or found.is_enough or self._is_late):
+            while not (race.is_over or found.is_enough or self._has_waited):
                 for told in race.news(self.patience):
                     found.take(told)
                 if not found.is_enough:
@@ -199,11 +199,16 @@ class Prover:
         return time.monotonic() - self._started
 
     @property
+    def is_late(self) -> bool:
+        """Whether its time is up."""
+        return self._left == 0
+
+    @property
     def _left(self) -> float | None:
         return None if self.seconds is None else max(0.0, self.seconds - self.spent)
 
     @property
-    def _is_late(self) -> bool:
+    def _has_waited(self) -> bool:
         """Whether even those that were to tell how far they came should have done so by now."""
         return self.seconds is not None and self.spent > self.seconds + _LAST_WORDS
 

@@ -362,7 +362,7 @@ def test_what_a_certified_reduction_left_out_is_told(capsys: pytest.CaptureFixtu
 def test_a_fault_outside_every_target_ends_with_70_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("no such luck")
 
     monkeypatch.setattr(engines, "Options", broken)
@@ -828,15 +828,29 @@ def examples() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "example"), examples())
 def test_the_example_of_every_command_works_as_printed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, example: str
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    example: str,
 ) -> None:
     assert run([name, "--help"]) == 0
     assert example in " ".join(capsys.readouterr().out.split())
     program, *arguments = shlex.split(example)
     assert program == "rackproof"
     monkeypatch.chdir(ROOT)
+    if "proof.smt2" in arguments:
+        arguments[arguments.index("proof.smt2")] = str(saved_proof(tmp_path))
     assert run(arguments) in (0, 1)
     assert capsys.readouterr().out
+
+
+def saved_proof(folder: Path) -> Path:
+    """The certificate of a bundled scenario."""
+    scenario = "scenarios/bugs/vllm-40364-refused-handshake-kills-engine.yaml"
+    assert run(["verify", scenario, "--engine", "prove", "--save", str(folder)]) == 0
+    (found,) = folder.glob("*.smt2")
+    return found
 
 
 def imported(commands: list[list[str]], names: tuple[str, ...]) -> list[str]:

@@ -286,10 +286,10 @@ def test_what_is_open_for_want_of_memory_is_inconclusive(monkeypatch: pytest.Mon
 
 
 def test_time_may_run_out_while_loops_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def looks_for_loops(team: search_threads.Team) -> bool:
-        return bool(team.store.shared[Shared.ALIVE])
+    def looks_for_loops(team: search_threads.Team) -> str | None:
+        return "out of time: 7 s" if team.store.shared[Shared.ALIVE] else None
 
-    monkeypatch.setattr(search_threads.Team, "_is_late", looks_for_loops)
+    monkeypatch.setattr(search_threads.Team, "_ended", looks_for_loops)
     system = LOOPS["strongly fair to who is up again and again"][0]()
     findings = verified(system, None, Options(seconds=7))
     assert findings.reason is None

@@ -11,6 +11,7 @@ from rackproof.checker.proof import checking
 from rackproof.checker.proof.certificate import certificate
 from rackproof.checker.proof.induction import Inductive, Undecided, induction, with_lemmas
 from rackproof.checker.proof.obligations import obligation
+from rackproof.checker.proof.proof import Proof
 from rackproof.checker.status import Status
 from rackproof.invariants.tokens import no_duplicate_tokens
 from rackproof.model.kernel import System
@@ -38,5 +39,5 @@ def test_tokens_are_shown_by_them_in_one_step(exam: str) -> None:
     shown, found = with_lemmas(relation, no_duplicate_tokens, most=1)
     assert isinstance(found, Inductive)
     assert found.clauses is not None
-    item = certificate("stack:reference", exam, shown, found.clauses, "induction with lemmas")
+    item = certificate("stack:reference", exam, Proof(shown, found.clauses, "induction", 0.0))
     assert checking.check(item).status is Status.OK
