@@ -103,7 +103,15 @@ def _proved(
         return evolve(near, engine="prove")
     left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
     rest = tuple(name for name in names if name not in near.violated)
-    prover = Prover(relation, rest, set(near.reached), unmet(relation, near), left, options.memory)
+    prover = Prover(
+        relation,
+        rest,
+        reached=set(near.reached),
+        never=unmet(relation, near),
+        seconds=left,
+        memory=options.memory,
+        is_small=near.reason is None,
+    )
     prover.run()
     return merged(near, prover)
 

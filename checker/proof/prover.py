@@ -6,6 +6,7 @@ checked by solvers that had no part in finding it, from the lowered relation its
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -27,14 +28,18 @@ from rackproof.checker.proof.outcomes import Budget, Invariant, Path, Unknown, w
 from rackproof.checker.proof.pdr import pdr
 from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.race import Race, Runner, Told
+from rackproof.checker.proof.unbounded import prove_for_any
 from rackproof.checker.search.threads import available_cores
 from rackproof.checker.trace import EngineError, Trace
-from rackproof.model.kernel import ModelError, Property, Scope, holds
+from rackproof.model.kernel import ModelError, Property, Scope, System, holds
 
 BOUNDED: Final = "bounded check"
 PDR: Final = "pdr (python-sat)"
 ABC: Final = "pdr (berkeley-abc)"
 INDUCTION: Final = "induction (z3)"
+LEARNING: Final = "learned from all states"
+MOST_SECONDS: Final = 3_600.0
+"""What learning may take where there is no limit."""
 SHORTER: Final = 10.0
 """Seconds that a shorter run is looked for, once there is one."""
 _LAST_WORDS: Final = 2.0
@@ -65,7 +70,8 @@ class Prover:
 
     names: the properties to prove. reached, never: the ``sometimes`` properties, premises among
     them, that are known to be satisfied by some run, and by none. seconds, memory: limits, of all
-    and of each process. patience: how long to wait for news before a yield. After ``work``: what is
+    and of each process. patience: how long to wait for news before a yield. is_small: a search has
+    seen all states, so that clauses can be learned from them. After ``work``: what is
     proved, violated (longer: those of which a shorter run may be), never satisfied, and why nothing
     is known of the rest.
     """
@@ -77,6 +83,7 @@ class Prover:
     seconds: float | None = None
     memory: int | None = None
     patience: float = 0.2
+    is_small: bool = False
     proofs: dict[str, Proof] = field(factory=dict)
     violated: dict[str, Trace] = field(factory=dict)
     longer: set[str] = field(factory=set)
@@ -188,6 +195,9 @@ class Prover:
         }
         if chained:
             runners[INDUCTION] = partial(_induced, self.relation, chained, budget.deadline)
+        if self.is_small and chained:
+            names, deadline = [p.name for p in chained], budget.deadline or math.inf
+            runners[LEARNING] = partial(_learned, self.relation.system, names, deadline)
         if program() is not None:
             wait = 0.0 if available_cores() > len(runners) else PATIENCE
             runners[ABC] = partial(_runner, abc, shown, budget, wait=wait)
@@ -316,6 +326,13 @@ def _induced(
             return  # the others go on
         found |= dict.fromkeys(by.clauses)
     yield clauses.told(relation.arena, found)
+
+
+def _learned(system: System, names: Sequence[str], deadline: float) -> Iterator[Any]:
+    """In a process of its own: clauses that are true of all states, as many as are needed."""
+    found = prove_for_any(system, names, (), min(deadline, time.monotonic() + MOST_SECONDS))
+    if isinstance(found, Proof):
+        yield clauses.told(found.obligation.relation.arena, found.clauses)
 
 
 def _checker(item: Certificate, solver: str, seconds: float | None) -> Iterator[str]:
