@@ -235,7 +235,7 @@ def test_a_planted_mistake_has_a_run_in_a_finite_instance(
 def test_a_run_that_needs_more_identifiers_is_told() -> None:
     found = shown(open_worlds.slots(2), ["few"], ["retries"])
     assert isinstance(found, Unproved)
-    assert "a run leaves the scope, which may be too small: " in found.reason
+    assert "a run leaves the scope, so give it more" in found.reason
     assert "current leaves its domain, attempt or none" in found.reason
 
 
