@@ -192,7 +192,7 @@ def verify(
     if racks and len(set(sizes)) > 1:
         raise click.UsageError("--any workers is asked by itself")
     if sizes and (engine == "prove") is racks and engine != "auto":
-        raise click.UsageError(f"--any {sizes[0]} is not for --engine {engine}")
+        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
     options = Options(
         "search" if racks else engine,
         workers,

@@ -18,7 +18,7 @@ from rackproof.checker.lowering import Relation, lower
 from rackproof.checker.opened import OPEN_SECONDS, proved_for_any
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.proof.prover import Prover
-from rackproof.checker.search import SOUGHT, Limits
+from rackproof.checker.search import SOUGHT, Limits, Snapshot
 from rackproof.checker.searched import Progress, searched
 from rackproof.checker.verdicts import Findings
 from rackproof.model.kernel import Property, Scope, System
@@ -30,7 +30,7 @@ met.
 """
 LAST: Final = 60.0
 """Seconds that a proof has at least once the search beside it has run out of memory."""
-LOOPS: Final = "a proof says nothing of loops; --engine search looks for them"
+LOOPS: Final = "a proof says nothing of loops, a search does"
 
 
 @frozen
@@ -112,7 +112,9 @@ def _proved(
         memory=options.memory,
         is_small=near.reason is None,
     )
-    prover.run()
+    for _ in prover.work():
+        if progress is not None:
+            progress(Snapshot(near.states, near.transitions, prover.spent, doing=prover.doing))
     return merged(near, prover)
 
 
@@ -128,6 +130,9 @@ def _opened(
     limits = Limits(options.seconds, options.memory, NEAR)
     near = searched(relation, sought, limits, options.workers, progress)
     left = (options.seconds or OPEN_SECONDS) - (time.monotonic() - began)
+    if progress is not None:
+        doing = f"proving for any {', '.join(options.open)}"
+        progress(Snapshot(near.states, near.transitions, near.seconds, doing=doing))
     return proved_for_any(near, relation.system, names, options.open, left)
 
 
@@ -152,7 +157,7 @@ def merged(seen: Findings, prover: Prover) -> Findings:
         longer=seen.longer | (prover.longer - seen.violated.keys()),
         proofs=prover.proofs,
         never=frozenset(prover.never),
-        reasons={**dict.fromkeys(loops, LOOPS), **prover.reasons} if seen.reason else {},
+        reasons={**dict.fromkeys(loops, LOOPS), **prover.reasons},
     )
 
 

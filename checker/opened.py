@@ -24,7 +24,6 @@ from rackproof.model.kernel import Scope, System
 
 OPEN_SECONDS: Final = 600.0
 """What a proof may take where no limit is given."""
-NOT_ASKED: Final = "it is not among what was to be proved"
 LOOPS: Final = "a proof says nothing of loops"
 NOT_ALWAYS: Final = "a cutoff is for what must always hold"
 
@@ -38,19 +37,15 @@ def proved_for_any(
     """
     work = _Opened(system.with_lemmas, tuple(sizes), time.monotonic() + seconds)
     work.prove([name for name in names if name not in near.violated])
-    known = {
-        p.name: LOOPS if p.scope is Scope.EVENTUALLY else NOT_ASKED
-        for p in system.properties
-        if p.name not in names
-    }
+    known = {p.name: LOOPS for p in system.properties if p.scope is Scope.EVENTUALLY}
     return evolve(
         near,
         engine="prove",
         seconds=near.seconds + time.monotonic() - work.started,
-        reason=near.reason or NOT_ASKED,
         violated={**work.violated, **near.violated},
         proofs=work.proofs,
         reasons={**known, **work.reasons},
+        open=frozenset(work.reasons),
         note=_values(work.violated),
     )
 
@@ -134,11 +129,12 @@ def held_for_any_number(
     asked = [n for n in names if scopes[n] is Scope.ALWAYS and n not in near.violated]
     work = _Racks(family, limits)
     work.look(asked)
-    rest = {p.name: NOT_ALWAYS for p in system.properties if p.name not in asked}
+    rest = {name: NOT_ALWAYS for name in names if name not in asked}
     return evolve(
         near,
         seconds=near.seconds + work.seconds,
         reasons={**rest, **work.reasons},
+        open=frozenset(work.reasons),
         note=work.note,
     )
 

@@ -49,7 +49,8 @@ def save(reports: Iterable[Report], folder: Path) -> Saved:
                     path.write_text(as_yaml(report.scenario, run, result, folder), "utf-8")
                     files[id(result)] = path
             for proof, names in proofs(run):
-                path = folder / f"{_stem(report, run, names[0])}.smt2"
+                more = f"-and-{len(names) - 1}-more" if len(names) > 1 else ""
+                path = folder / f"{_stem(report, run, names[0])}{more}.smt2"
                 write(certificate(report.target, run.label, proof), path)
                 certificates[id(proof)] = path
     return Saved(files, certificates)

@@ -48,9 +48,10 @@ class Findings:
     allow it. impossible: those that these values rule out. reads: the slots that each instance of
     a property speaks of. proofs: by property, why it holds in runs of any length. never: the names
     of the ``sometimes`` properties and premises that were proved to be satisfied by no reachable
-    state. reasons: why nothing is known of a property, where that is not ``reason``. longer: the
-    violated properties of which no shortest run was looked for. note: how the states were explored,
-    where there is more to say.
+    state. reasons: why nothing is known of a property, where that is not ``reason``; where every
+    state was seen, why it is known of this scope only. open: the properties of which that is no
+    answer. longer: the violated properties of which no shortest run was looked for. note: how the
+    states were explored, where there is more to say.
     """
 
     engine: str
@@ -73,6 +74,7 @@ class Findings:
     note: str | None = None
     never: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(factory=dict)
+    open: frozenset[str] = frozenset()
 
     def read_by(self, prop: Property, trace: Trace | None) -> frozenset[int]:
         """The slots that the instances of a property which fail at the end of a run speak of."""
@@ -228,9 +230,8 @@ def _verdict(
         return Verdict.VACUOUS, f"{UNMET}: {_clause(prop.premise.statement)}"
     if prop.name in findings.proofs:
         return _proved(prop, findings, silent)
-    reason = findings.reasons.get(prop.name, findings.reason)
-    if reason is not None:
-        return Verdict.INCONCLUSIVE, reason
+    if findings.reason is not None or prop.name in findings.open:
+        return Verdict.INCONCLUSIVE, findings.reasons.get(prop.name, findings.reason)
     return _seen_to_hold(prop, findings, silent)
 
 
@@ -260,7 +261,7 @@ def _seen_to_hold(
         return Verdict.VACUOUS, "no reachable state is at rest"
     if silent:
         return Verdict.VACUOUS, f"{' and '.join(silent)} never took effect"
-    return Verdict.HOLDS, None
+    return Verdict.HOLDS, findings.reasons.get(prop.name)
 
 
 def _clause(sentence: str) -> str:

@@ -83,6 +83,7 @@ class Report:
     replayed: Replayed | None = None
     failure: Failure | None = None
     seconds: float = 0.0
+    open: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
 
     @property
@@ -123,7 +124,8 @@ class Report:
 def verify(target: Target, options: Options, progress: Progress | None = None) -> Report:
     """Verify one target; only an interrupt gets out."""
     started = time.monotonic()
-    report = Report(target.label, target.file)
+    beyond = (*options.open, *(["workers"] if options.racks else []))
+    report = Report(target.label, target.file, open=beyond)
     try:
         scenario = target.load()
         report = attrs.evolve(report, scenario=scenario)
@@ -185,9 +187,11 @@ def _check_open(system: System, options: Options) -> None:
     """Refuse to leave open what this world does not."""
     for name in options.open:
         if name not in system.freedoms:
-            there = ", ".join(system.freedoms)
-            known = f"but {there}" if there else "as it names no freedoms (see docs/modelling.md)"
-            raise InputError(f"--any {name}: this world has no such size to leave open, {known}")
+            there = ", ".join([*system.freedoms, "workers"])
+            known = there if system.freedoms else "none, as it names no freedoms"
+            raise InputError(
+                f"--any {name}: there is no such size to leave open; there are: {known}"
+            )
 
 
 def _in_every_rack(findings: Findings, case: Case, options: Options) -> Findings:

@@ -41,7 +41,8 @@ class Refutation:
         return [
             f"does not follow: {self.query}",
             *what,
-            "in the state: " + ", ".join(f"{k} {v}" for k, v in self.before.items()),
+            "in the state (no run need come to it): "
+            + ", ".join(f"{k} {v}" for k, v in self.before.items()),
             *(
                 f"{name}: {self.before.get(name)} -> {value}"
                 for name, value in after.items()

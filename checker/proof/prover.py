@@ -95,6 +95,16 @@ class Prover:
         for _ in self.work():
             pass
 
+    @property
+    def doing(self) -> str:
+        """What it is doing, in words."""
+        left = [n for n in self.names if n not in {*self.proofs, *self.violated, *self.reasons}]
+        return (
+            f"proving {', '.join(left[:3])}{' and more' if len(left) > 3 else ''}"
+            if left
+            else ("proving what can never happen")
+        )
+
     def work(self) -> Working:
         """Work on, and yield whenever there is nothing to do but wait."""
         yield from self._prove(list(self.names))

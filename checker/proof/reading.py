@@ -155,7 +155,10 @@ def _found(target: str, folder: Path) -> str:
     for path in (Path(file), folder / file):
         if path.is_file():
             return str(path) if name is None else f"{path}:{name}"
-    raise NotHere(f"{target}: there is no such file here")
+    raise NotHere(
+        f"{target}: there is no such file, seen from here or from the certificate's folder; run it "
+        "from where there is"
+    )
 
 
 def _check_properties(file: File, relation: Relation) -> None:

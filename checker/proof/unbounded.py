@@ -161,8 +161,8 @@ def _left(system: System, raised: Raised) -> str:
     owner = raised.owner
     what = owner.firing.words(system) if isinstance(owner, Action) else owner.property.name
     return (
-        f"a run leaves the scope, so give it more (retry-limit, of attempts): "
-        f"{raised.leaf.message} (in: {what})"
+        "a run needs more of what stays finite than the scope has; where that is attempts, set "
+        f"retry-limit to the number of workers (in: {what})"
     )
 
 

@@ -1,12 +1,14 @@
-"""A line that says how far an exploration is, on a terminal, once it takes more than a second."""
+"""A line that says how far it is: on a terminal after a second, elsewhere every half a minute."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import Timer
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
+import click
 from attrs import define
 
 from rackproof.scenarios.quantities import in_words
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rackproof.checker.search import Snapshot
 
 PATIENCE: Final = 1.0
+LONG: Final = 30.0
 
 
 @define
@@ -27,21 +30,33 @@ class Ticker:
     verbosity: int = 0
     _status: Status | None = None
     _timer: Timer | None = None
+    _words: str = "preparing"
+    _waited: float = 0.0
 
     def __enter__(self) -> Ticker:
         """Show nothing yet."""
         if self.verbosity >= 0 and sys.stderr.isatty():
-            self._timer = Timer(PATIENCE, self._show)
-            self._timer.daemon = True
-            self._timer.start()
+            self._start(PATIENCE, self._show)
+        elif self.verbosity >= 0:
+            self._start(LONG, self._tell)
         return self
+
+    def _start(self, seconds: float, then: Callable[[], None]) -> None:
+        self._timer = Timer(seconds, then)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _tell(self) -> None:
+        """A line for a log, so that a long run is not taken for a hung one."""
+        self._waited += LONG
+        click.echo(f"{self.label}: {in_words(self._waited)}, {self._words}", err=True)
+        self._start(LONG, self._tell)
 
     def __call__(self, seen: Snapshot) -> None:
         """Renew the line."""
+        self._words = seen.doing or f"{seen.states:,} states, {seen.rate:,.0f}/s"
         if self._status is not None:
-            rate = f"{seen.states / max(seen.seconds, 1e-3):,.0f}/s"
-            words = f"{seen.states:,} states, {in_words(seen.seconds)}, {rate}"
-            self._status.update(f"{self.label}: {words}")
+            self._status.update(f"{self.label}: {self._words}, {in_words(seen.seconds)}")
 
     def _show(self) -> None:
         from rich.console import Console  # noqa: PLC0415

@@ -34,6 +34,7 @@ def lines(run: Run, in_full: bool, saved: Mapping[int, Path]) -> Iterator[str]:
             yield f"  certificate: rackproof check-certificate {saved[id(proof)]}"
         if in_full:
             yield from (f"  {number}. {text}" for number, text in enumerate(words(proof), 1))
+    yield from unproved(run)
 
 
 def words(proof: Proof) -> list[str]:
@@ -52,3 +53,13 @@ def as_data(proof: Proof) -> dict[str, Any]:
         "confirmed_by": list(proof.checkers),
         "invariant": words(proof),
     }
+
+
+def unproved(run: Run) -> Iterator[str]:
+    """What holds in the scope, and why not beyond it."""
+    found: dict[str, list[str]] = {}
+    for result in run.results:
+        if result.judged and result.verdict is Verdict.HOLDS and result.reason:
+            found.setdefault(result.reason, []).append(result.prop.name)
+    for reason, names in found.items():
+        yield f"holds in this scope only: {', '.join(names)} ({reason})"

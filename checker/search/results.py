@@ -27,15 +27,18 @@ class Limits:
 
 @frozen
 class Snapshot:
-    """How far a search is; reached: the ``sometimes`` properties that some state satisfies."""
+    """How far a search is; reached: the ``sometimes`` properties that some state satisfies. doing:
+    what is done instead of searching, in words.
+    """
 
     states: int
     transitions: int
     seconds: float
-    frontier: int
-    memory: int
-    faults: int
-    steps: int
+    frontier: int = 0
+    memory: int = 0
+    faults: int = 0
+    steps: int = 0
+    doing: str = ""
     reached: frozenset[str] = frozenset()
 
     @property

@@ -243,7 +243,7 @@ def test_nature_cannot_be_guarded() -> None:
     (found,) = missing_guards(system)
     assert found.mends == ()
     assert found.reason is not None
-    assert "no test that the model makes" in found.reason
+    assert "no test that a step" in found.reason
     assert not found.is_open
 
 
@@ -329,7 +329,7 @@ def test_bundled_bugs(bug: str, tmp_path: Path) -> None:
 def test_command_tells_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["guards", str(BUGS / "aibrix-2287-cleared-event-ignored.yaml")]) == 0
     out = capsys.readouterr().out
-    assert "no test that the model makes lets it hold" in out
+    assert "no test that a step, a timer or the property makes lets it hold" in out
     assert "a-prefix-was-indexed is never reached" in out
 
 

@@ -235,8 +235,8 @@ def test_a_planted_mistake_has_a_run_in_a_finite_instance(
 def test_a_run_that_needs_more_identifiers_is_told() -> None:
     found = shown(open_worlds.slots(2), ["few"], ["retries"])
     assert isinstance(found, Unproved)
-    assert "a run leaves the scope, so give it more" in found.reason
-    assert "current leaves its domain, attempt or none" in found.reason
+    assert "a run needs more of what stays finite than the scope has" in found.reason
+    assert "(in: The next attempt begins.)" in found.reason
 
 
 def test_a_clause_less_is_no_invariant() -> None:
@@ -322,4 +322,4 @@ def test_workers_that_are_tried_again_need_more_attempts_than_there_are() -> Non
     system = served(protocol, OURS, tokens=1, retry_limit=1, faults={"disconnect": 1})
     found = shown(system, list(OURS), ["retries", "faults"])
     assert isinstance(found, Unproved)
-    assert "IndexError: tuple index out of range (in: The router sends" in found.reason
+    assert "retry-limit to the number of workers (in: The router sends" in found.reason
