@@ -57,8 +57,8 @@ MOST_TRIALS: Final = 20_000
 MOST_PROVED: Final = 5
 """The best guards, of which each is proved by a search."""
 NONE: Final = (
-    "no test that a step, a timer or the property makes lets it hold, added to one step or timer or "
-    "to two, unless something else is lost"
+    "no test that a step, a timer or the property makes lets it hold, added to one step or timer "
+    "or to two, unless something else is lost"
 )
 
 
