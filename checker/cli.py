@@ -181,9 +181,10 @@ def verify(
     With --engine prove, what holds is proved for runs of any length, by an invariant that two
     solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
 
-    With --repair, the least sets of mechanisms that mend each violation are told, of all there
-    are; and of a property that holds, the mechanisms that it needs, those that cover for one
-    another, and those that are redundant in this scope. Each was explored.
+    With --repair, the least sets of mechanisms that mend each violation are told: changes to values
+    of the reference or of the fix, or, where none of these will do, to any. Of a property that
+    holds, the mechanisms that it needs are told, those that cover for one another, and those that
+    are redundant in this scope. Each was explored.
     """
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from attrs import frozen
 
@@ -224,11 +225,12 @@ def _as_it_stands(file: reading.File, name: str, seconds: float | None) -> Answe
     deadline = None if seconds is None else started + seconds
     solver, said, asked, query = solvers.started(name), UNKNOWN, 0, None
     for command in file.commands:
+        _check_command(file, command)
         try:
             if command.head == "check-sat":
                 asked, query = asked + 1, f"the query of line {command.line}"
                 said = UNKNOWN if left(deadline) == 0 else solver.check(left(deadline))
-            elif not _expects(command):
+            elif command.head != "set-info":
                 solver.run(_text(command))
         except SolverError as error:
             raise InputError(f"{file.path}:{command.line}: {error}") from None
@@ -238,10 +240,20 @@ def _as_it_stands(file: reading.File, name: str, seconds: float | None) -> Answe
     return Answer(name, solvers.version(name), said, asked, spent, None if said == UNSAT else query)
 
 
-def _expects(command: smtlib.Expression) -> bool:
-    """Whether a command says what the next answer should be, which a solver may take amiss."""
+HARMLESS: Final = (
+    *("set-info", "set-logic", "declare-const", "define-fun", "assert", "push", "pop"),
+    *("check-sat", "exit"),
+)
+"""The commands of a certificate; others may write files, or take for ever."""
+
+
+def _check_command(file: reading.File, command: smtlib.Expression) -> None:
     parts = command.parts or ()
-    return command.head == "set-info" and len(parts) > 1 and parts[1].text == ":status"
+    steps = [part.text for part in parts[1:]] if command.head in ("push", "pop") else ["1"]
+    if command.head not in HARMLESS or steps != ["1"]:
+        raise InputError(
+            f"{file.path}:{command.line}: ({command.head} ...) is no command of a certificate"
+        )
 
 
 def _text(expression: smtlib.Expression) -> str:

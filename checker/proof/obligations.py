@@ -45,7 +45,7 @@ class Obligation:
         """Whether a state is bad for an instance."""
         scope, algebra, true = predicate.property.scope, terms.algebra, terms.holds(predicate)
         if scope is Scope.SOMETIMES:
-            return true
+            return algebra.or_([true, terms.raises(predicate)])
         if scope is not Scope.AT_REST:
             return algebra.not_(true)
         return algebra.and_([algebra.not_(true), algebra.not_(moves(terms, self.relation))])

@@ -174,7 +174,7 @@ def _check_properties(file: File, relation: Relation) -> None:
 
 def _check_text(file: File, item: Certificate) -> None:
     """Line by line, so that a file cannot bring in another model than its target's."""
-    lines = file.text.splitlines(), item.document.text.splitlines()
+    lines = file.text.rstrip("\n").split("\n"), item.document.text.rstrip("\n").split("\n")
     for number, (said, wanted) in enumerate(zip_longest(*lines), 1):
         if said == wanted:
             continue

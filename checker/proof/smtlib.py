@@ -336,6 +336,12 @@ class Expression:
 _TOKEN: Final = re.compile(r';[^\n]*|\|[^|\\]*\||"(?:[^"]|"")*"|[()]|[^\s()|";]+|\s+')
 
 
+DEEPEST: Final = 200
+"""Brackets in each other; what is written here has far fewer."""
+LONGEST_NUMBER: Final = 40
+"""Digits of a number."""
+
+
 def expressions(text: str) -> list[Expression]:
     """The expressions of a text; ``SyntaxProblem`` where there are none such."""
     open_: list[tuple[int, list[Expression]]] = [(1, [])]
@@ -347,6 +353,8 @@ def expressions(text: str) -> list[Expression]:
         token = match[0]
         if token == "(":
             open_.append((line, []))
+            if len(open_) > DEEPEST:
+                raise SyntaxProblem(line, f"there are more than {DEEPEST} brackets in each other")
         elif token == ")":
             if len(open_) == 1:
                 raise SyntaxProblem(line, ") closes nothing")
@@ -403,6 +411,8 @@ def _leaf(relation: Relation, expression: Expression, slots: Mapping[str, int]) 
     if text in ("true", "false"):
         return arena.const(int(text == "true"))
     if text.isascii() and text.isdigit():
+        if len(text) > LONGEST_NUMBER:
+            raise SyntaxProblem(expression.line, f"a number of {len(text)} digits")
         return arena.const(int(text))
     if text not in slots:
         raise SyntaxProblem(expression.line, f"there is no field {text}")

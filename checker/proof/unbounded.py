@@ -26,6 +26,7 @@ from rackproof.checker.proof.learn import PATIENCE, Learner, Teacher, Unlearned
 from rackproof.checker.proof.obligations import SAFETY, Obligation, obligation
 from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.terms import Vector
+from rackproof.checker.proof.vocabulary import features
 from rackproof.checker.search import Found, Raised
 from rackproof.checker.trace import EngineError, Trace, walk
 from rackproof.model.kernel import ModelError, System
@@ -68,20 +69,27 @@ def prove_for_any(
         if (refuted := _refuted(wanted.relation, instance)) is not None:
             return refuted
     try:
-        teacher = Teacher(wanted.relation, _joined(seen), seen[0].classes)
-        learned = Learner(wanted, teacher, deadline).learned()
+        clauses = _learned(wanted, seen, deadline)
     except Unlearned as reason:
         return Unproved(str(reason))
-    if (wrong := flaw(wanted, learned.clauses)) is not None:
+    if (wrong := flaw(wanted, clauses)) is not None:
         return Unproved(wrong)
     states = sum(instance.exploration.states for instance in seen)
     return Proof(
         obligation=wanted,
-        clauses=learned.clauses,
+        clauses=clauses,
         method=f"learned from {states:,} states of finite instances",
         seconds=time.monotonic() - started,
         open=tuple(sizes),
     )
+
+
+def _learned(wanted: Obligation, seen: Sequence[Seen], deadline: float) -> tuple[Node, ...]:
+    """Clauses that instances suggest; none where there is nothing to tell their states apart."""
+    if not features(wanted.relation, {}):
+        return ()
+    teacher = Teacher(wanted.relation, _joined(seen), seen[0].classes)
+    return Learner(wanted, teacher, deadline).learned().clauses
 
 
 def _joined(seen: Sequence[Seen]) -> dict[int, Column]:

@@ -54,11 +54,11 @@ class Z3Algebra:
 
 
 def state(relation: Relation, suffix: str = "") -> State:
-    """A constant of z3 for each variable, named after its field."""
+    """A constant of z3 for each variable, named after its field and numbered."""
     slots = relation.system.schema.slots
     numbers, truths = {}, {}
     for variable in relation.variables:
-        name = f"{slots[variable.slot].label}{suffix}"
+        name = f"{slots[variable.slot].label}{suffix}#{variable.slot}"  # labels may be the same
         if is_truth(relation, variable.slot):
             truths[variable.slot] = z3.Bool(name)
         else:

@@ -17,6 +17,7 @@ from attrs import frozen
 from rackproof.checker.repair.candidates import Candidates
 from rackproof.checker.repair.hitting import Solutions
 from rackproof.checker.repair.protocols import Protocols
+from rackproof.checker.repair.runs import asked_by
 from rackproof.checker.repair.switches import Assignment, Switch
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Verdict
@@ -56,8 +57,8 @@ class Needs:
 def needs(protocols: Protocols, name: str) -> Needs:
     """What a property that holds needs."""
     switches, before = protocols.switches, protocols.explorations
-    without = tuple(_other_way(switch) for switch in switches.all)
-    asked = [i for i in sorted(protocols.asked) if without[i] != switches.all[i].present]
+    without = _without(protocols)
+    asked = [i for i, one in enumerate(switches.all) if without[i] != one.present]
     doubts: list[str] = []
     needed = _needed(protocols, name, asked, without, doubts)
     found = _enough(protocols, name, needed.keys(), without, doubts)
@@ -73,6 +74,18 @@ def needs(protocols: Protocols, name: str) -> Needs:
         doubt=next(iter(doubts), None),
         explored=protocols.explorations - before,
     )
+
+
+def _without(protocols: Protocols) -> Assignment:
+    """All that is asked put the other way, and all that is asked only then."""
+    switches, asked, size = protocols.switches, set(protocols.asked), -1
+    while size != len(asked):
+        size = len(asked)
+        found = tuple(
+            _other_way(one) if i in asked else one.present for i, one in enumerate(switches.all)
+        )
+        asked |= asked_by(switches, switches.at(found))
+    return found
 
 
 def _other_way(switch: Switch) -> object:

@@ -13,21 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import attrs
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rackproof.checker.lowering import lower
 from rackproof.checker.repair.switches import Assignment, Switches
-from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Fairness, Firing, Property, Scope, System
+from rackproof.checker.trace import EngineError, Trace, run
+from rackproof.model.kernel import Fairness, Firing, ModelError, Property, Scope, System
 
 Cube = frozenset[tuple[int, object]]
 """Switches, by number, with a value each."""
 
 Condition = frozenset[Cube]
 """What must be so: one of these."""
+
+
+KEPT: Final = "is anything that is computed from mechanisms kept from one call to the next?"
 
 
 @frozen
@@ -54,7 +57,27 @@ def conflict(switches: Switches, trace: Trace, prop: Property) -> Conflict:
     recorder = _Recorder.of(switches, trace.system)
     found = (recorder.condition(asked) for asked in _asked(recorder, trace, prop))
     distinct = dict.fromkeys(found)
-    return Conflict(tuple(one for one in distinct if not recorder.always(one)))
+    known = Conflict(tuple(one for one in distinct if not recorder.always(one)))
+    _check(known, switches, trace, prop)
+    return known
+
+
+def _check(known: Conflict, switches: Switches, trace: Trace, prop: Property) -> None:
+    """Walk the run again with all that it does not ask put otherwise."""
+    asked, base = known.switches, switches.of(trace.system)
+    other = tuple(
+        base[i] if i in asked else next((v for v in one.mechanism.values if v != base[i]), base[i])
+        for i, one in enumerate(switches.all)
+    )
+    try:
+        again = run(switches.at(other), [step.firing for step in trace.steps])
+        same = evolve(again, loop=trace.loop).violates(prop)
+    except EngineError:
+        same = False
+    if not same:
+        raise ModelError(
+            f"a run that violates {prop.name} depends on mechanisms that it does not ask: {KEPT}"
+        )
 
 
 def asked_by(switches: Switches, system: System) -> frozenset[int]:
@@ -132,12 +155,16 @@ class _Recorder:
                         yield from self._leaves(question, {**dict(path[:depth]), index: other})
 
     def always(self, condition: Condition) -> bool:
-        """Whether a condition is met whatever is chosen: its leaves, which exclude one another, are
-        all there are.
+        """Whether a condition is met whatever is chosen: its leaves are all there are.
+
+        They exclude one another, unless an answer was kept from one question to the next.
         """
         sizes = [len(switch.mechanism.values) for switch in self.switches.all]
         shares = (_product(Fraction(1, sizes[index]) for index, _ in cube) for cube in condition)
-        return sum(shares, Fraction(0)) == 1
+        whole = sum(shares, Fraction(0))
+        if whole > 1:
+            raise ModelError(f"a model that is asked the same twice says different things: {KEPT}")
+        return whole == 1
 
 
 def _product(factors: Iterator[Fraction]) -> Fraction:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import attrs
 from attrs import frozen
 
-from rackproof.model.kernel import System
+from rackproof.model.kernel import ModelError, System
 from rackproof.model.kernel.domains import FixedSpec, spec_of
 from rackproof.model.protocol.mechanism import Mechanism, described
 
@@ -110,10 +111,25 @@ def _switches(world: Any) -> Iterator[Switch]:
     for held in attrs.fields(type(world)):
         owner = getattr(world, held.name)
         if isinstance(spec_of(held), FixedSpec) and attrs.has(type(owner)):
+            _check_derived(held.name, type(owner))
             for attribute in _attributes(type(owner)):
                 value = getattr(owner, attribute.name)
                 if attribute.init and isinstance(value, bool | Enum):
                     yield _switch(held.name, attribute, value)
+
+
+def _check_derived(owner: str, kind: type) -> None:
+    """Refuse what is computed from mechanisms and kept: who asks for it, asks none of them."""
+    derived = [one.name for one in attrs.fields(kind) if not one.init]
+    for base in kind.__mro__:
+        derived += [
+            name for name, value in vars(base).items() if isinstance(value, cached_property)
+        ]
+    if derived:
+        raise ModelError(
+            f"{owner}.{derived[0]} is computed once and kept, so that it cannot be told which "
+            "mechanisms a run depends on; make it a plain property"
+        )
 
 
 def _attributes(kind: type) -> Iterator[attrs.Attribute[Any]]:

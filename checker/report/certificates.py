@@ -58,7 +58,8 @@ def lines(file: Path, checked: Checked) -> Iterator[str]:
         yield f"    {prefix}{checked.problem}"
     if item is not None and is_proof:
         clauses = counted(len(item.clauses), "clause")
-        yield f"    an invariant of {clauses} ({item.method})"
+        method = "".join(c if c.isprintable() else "?" for c in item.method)
+        yield f"    an invariant of {clauses} ({method})"
     for answer in checked.answers:
         yield from (f"    {line}" for line in _answer(answer))
 

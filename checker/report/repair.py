@@ -23,7 +23,12 @@ def tables(report: Report, every: bool) -> Iterator[Table]:
     found = report.diagnosis
     if found is not None and found.repairs:
         yield _table(
-            ("property", "verdict", "changes", "mended by (all least changes, each explored)"),
+            (
+                "property",
+                "verdict",
+                "changes",
+                "mended by (all least changes to what the reference or the fix has, else to any)",
+            ),
             (row for one in found.repairs for row in _mended(found, one, every)),
         )
     if found is not None and found.needs:

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -38,10 +40,12 @@ from rackproof.checker.trace import EngineError, for_ever
 from rackproof.checker.trace import run as replayed
 from rackproof.model.kernel import (
     Fairness,
+    ModelError,
     Property,
     System,
     always,
     at_rest,
+    bounded,
     eventually,
     evolve,
     fixed,
@@ -447,3 +451,62 @@ def _told(seed: str) -> dict[str, object]:
     )
     (report,) = json.loads(done.stdout)
     return {key: report[key] for key in ("repairs", "needs")}
+
+
+# What is computed from mechanisms and kept.
+
+
+@attrs.frozen
+class Derived:
+    fence: bool = False
+    strict: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "strict", self.fence)
+
+
+@attrs.frozen
+class Cached:
+    fence: bool = False
+
+    @property
+    def strict(self) -> bool:
+        return strict_of(self)
+
+
+@cache
+def strict_of(protocol: Cached) -> bool:
+    return protocol.fence
+
+
+@pytest.mark.parametrize("kind", [Derived, Cached])
+def test_what_is_kept_is_refused(kind: Any) -> None:
+    @frozen
+    class Walk:
+        at: int = bounded(0, 3)
+        protocol: Any = fixed()
+
+    @transition(step)
+    def go(world: Any) -> Any:
+        """On."""
+        stays = world.at >= 3 or (world.protocol.strict and world.at >= 1)
+        return None if stays else evolve(world, at=world.at + 1)
+
+    @always()
+    def low(world: Any) -> bool:
+        """Never at two."""
+        return bool(world.at < 2)
+
+    system = System("kept", Walk(protocol=kind()), (go,), (low,))
+    with pytest.raises(ModelError, match="kept"):
+        mended(Setting(system, {}), "low")
+
+
+def test_what_is_asked_only_then_is_told_too() -> None:
+    """All that is called redundant was put the other way at once, and nothing else was."""
+    moves = (move(0, 9, [{"a": False, "b": False, "d": True}]), move(0, 8, [{"b": False}]))
+    off = Protocol(a=False, b=False, c=False, d=False, e=False)
+    world = setting(moves, (never(9),), attrs.evolve(off, a=True, b=True, d=True))
+    assert needed(world).redundant == ("a", "b", "d")
+    assert not violated(world.system, off, "never")
+    assert violated(world.system, attrs.evolve(off, d=True), "never")

@@ -333,3 +333,60 @@ def test_the_command_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_limit_of_time_ends_with_the_check(folder: Path) -> None:
     check_file(folder / "pool.smt2", seconds=0)
     assert isinstance(induction(proof("pool")[0]), Inductive)
+
+
+HEAD = "".join(
+    f'(set-info :rackproof-{name} "{said}")\n'
+    for name, said in {
+        "version": "0.1.0",
+        "target": "not/here.py:world",
+        "case": "as reported",
+        "properties": "p",
+        "open": "nothing",
+        "scope": "x",
+        "method": "m",
+    }.items()
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '(set-option :regular-output-channel "VICTIM")',
+        '(set-option :diagnostic-output-channel "VICTIM")',
+        "(push 100000000)",
+        "(reset)",
+        "(get-model)",
+        '(echo "x")',
+        "(assert " + "(not " * 5_000 + "true" + ")" * 5_001,
+        "(assert (<= |at| " + "9" * 5_000 + "))",
+    ],
+)
+def test_a_file_can_do_no_harm(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    file = changed(tmp_path, "bad.smt2", HEAD + command.replace("VICTIM", str(victim)) + "\n")
+    assert run(["check-certificate", str(file), "--time-limit", "5s"]) in (2, 3)
+    assert "Traceback" not in capsys.readouterr().out
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("clause", ["(not " * 5_000 + "true" + ")" * 5_000, "(<= 1 " + "9" * 5_000])
+def test_a_clause_that_nobody_would_write_is_refused(
+    clause: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (folder / "pool.smt2").read_text(encoding="utf-8")
+    at = text.index("(define-fun |clause 1|")
+    end = text.index("(define-fun |clause 2|")
+    head = text[at : text.index("Bool", text.index(")", at)) + 4]
+    file = changed(folder, "deep.smt2", text[:at] + head + "\n" + clause + ")\n" + text[end:])
+    assert run(["check-certificate", str(file)]) in (1, 2)
+    assert "Traceback" not in capsys.readouterr().out
+
+
+def test_lines_end_where_a_solver_ends_them(folder: Path) -> None:
+    text = (folder / "pool.smt2").read_text(encoding="utf-8")
+    file = changed(folder, "joined.smt2", text.replace("\n(assert", "\u2028(assert", 1))
+    assert check_file(file).status is Status.VIOLATED

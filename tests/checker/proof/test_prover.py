@@ -17,13 +17,16 @@ from rackproof.checker.proof.prover import Prover
 from rackproof.checker.proof.race import OUT_OF_MEMORY
 from rackproof.checker.verdicts import Verdict, results
 from rackproof.model.kernel import (
+    Identifiers,
     ModelError,
     Scope,
     System,
     always,
     bounded,
+    each,
     evolve,
     frozen,
+    sometimes,
     step,
     transition,
 )
@@ -156,3 +159,36 @@ def test_what_raises_is_a_mistake_of_the_model(moves: Any, props: Any) -> None:
 def unrelated(_world: Walk) -> bool:
     """Always true, and nothing depends on it."""
     return True
+
+
+Lanes = Identifiers("lane", ordered=True)
+
+
+@frozen
+class Lookup:
+    at: int = bounded(0, 9)
+    lanes: tuple[bool, ...] = each(Lanes)
+
+
+@transition(step)
+def leap(world: Lookup) -> Lookup | None:
+    """Three further."""
+    return evolve(world, at=world.at + 3) if world.at < 9 else None
+
+
+@sometimes()
+def there(world: Lookup) -> bool:
+    """What raises beyond the last lane."""
+    return world.lanes[world.at]
+
+
+@always(premise=there)
+def never_five(world: Lookup) -> bool:
+    """What is put to the test by that alone."""
+    return world.at != 5
+
+
+def test_a_premise_that_raises_is_a_mistake_of_the_model() -> None:
+    system = System("lookup", Lookup(lanes=(False,) * 4), (leap,), (never_five,))
+    with pytest.raises(ModelError, match="index out of range"):
+        proved(system)

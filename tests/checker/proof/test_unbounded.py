@@ -28,11 +28,14 @@ from rackproof.model.build import build
 from rackproof.model.kernel import (
     ModelError,
     System,
+    always,
     bounded,
     eventually,
+    fault,
     parameter,
     step,
     successors,
+    supply,
     transition,
 )
 from rackproof.model.kernel import frozen as state
@@ -323,3 +326,30 @@ def test_workers_that_are_tried_again_need_more_attempts_than_there_are() -> Non
     found = shown(system, list(OURS), ["retries", "faults"])
     assert isinstance(found, Unproved)
     assert "retry-limit to the number of workers (in: The router sends" in found.reason
+
+
+@state
+class Idle:
+    left: int = supply("left")
+    done: bool = False
+
+
+@transition(fault)
+def spend(world: Idle) -> Idle | None:
+    """One is spent."""
+    return evolve(world, left=world.left - 1) if world.left else None
+
+
+@always()
+def not_done(world: Idle) -> bool:
+    """Nothing is ever done."""
+    return not world.done
+
+
+def test_where_nothing_tells_states_apart_nothing_is_learned() -> None:
+    system = System(
+        "idle", Idle(), (spend,), (not_done,), sizes={"left": 0}, freedoms={"any": ("left",)}
+    )
+    found = shown(system, ["not-done"], ["any"])
+    assert isinstance(found, Proof)
+    assert found.clauses == ()
