@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import z3
 
 from rackproof.checker.lowering.relation import Relation, Variable
+from rackproof.checker.proof.smtlib import symbols
 from rackproof.checker.proof.terms import Terms, Vector, is_truth
 
 State = Vector[z3.ArithRef, z3.BoolRef]
@@ -54,11 +55,11 @@ class Z3Algebra:
 
 
 def state(relation: Relation, suffix: str = "") -> State:
-    """A constant of z3 for each variable, named after its field and numbered."""
-    slots = relation.system.schema.slots
+    """A constant of z3 for each variable, named after its field."""
+    names = symbols(relation)
     numbers, truths = {}, {}
     for variable in relation.variables:
-        name = f"{slots[variable.slot].label}{suffix}#{variable.slot}"  # labels may be the same
+        name = names[variable.slot].strip("|") + suffix
         if is_truth(relation, variable.slot):
             truths[variable.slot] = z3.Bool(name)
         else:
