@@ -99,8 +99,6 @@ class System:
             count = counts.get(sort, len(names))
             if len(names) != count:
                 raise ModelError(f"{self.name}: {len(names)} names for {count} {sort}s")
-            if len(set(names)) < len(names):
-                raise ModelError(f"{self.name}: two {sort}s have the same name")
 
     @property
     def with_lemmas(self) -> System:
