@@ -66,7 +66,7 @@ def proves(shown: Obligation, clauses: tuple[Node, ...]) -> bool:
     return checking.check(item).status is Status.OK
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_of_random_worlds(seed: int) -> None:
     system = random_world(seed)
     relation = lower(system)
