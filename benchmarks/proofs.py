@@ -93,7 +93,7 @@ def compared(case: Case, seconds: float) -> Iterator[tuple[str, str]]:
         for p in system.properties
         if p.scope in SAFETY
         and (not case.expect or p.name in case.expect)
-        and next(system.choices(p.parameters), None) is not None
+        and system.speaks_of_anything(p)
     )
     prover = Prover(lower(system), asked, set(seen.reached), seconds=seconds)
     prover.run()

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from attrs import evolve, frozen
@@ -21,7 +21,7 @@ from rackproof.checker.proof.prover import Prover
 from rackproof.checker.search import SOUGHT, Limits, Snapshot
 from rackproof.checker.searched import Progress, searched
 from rackproof.checker.verdicts import Findings
-from rackproof.model.kernel import Property, Scope, System
+from rackproof.model.kernel import Scope, System
 
 ENGINES: Final = ("auto", "search", "prove")
 NEAR: Final = 100_000
@@ -70,70 +70,86 @@ def explore(
     relation = lower(system.with_lemmas if options.engine == "prove" else system)
     if options.compare:
         compare(relation)
+    question = _Question(relation, sought, asked, options, progress)
     if options.engine == "search":
-        limits = Limits(options.seconds, options.memory)
-        return searched(relation, sought, limits, options.workers, progress, options.reduce)
-    wanted = sought if sought is not None else asked
-    names = tuple(
-        prop.name
-        for prop in system.properties
-        if prop.scope in SAFETY and (wanted is None or prop.name in wanted) and speaks(system, prop)
-    )
+        return question.searched(reduce=options.reduce)
     engine = _opened if options.open else _proved if options.engine == "prove" else _both
-    return engine(relation, names, sought, options, progress)
+    return engine(question)
 
 
-def speaks(system: System, prop: Property) -> bool:
-    """Whether there is anything that a property speaks of."""
-    return next(system.choices(prop.parameters), None) is not None
+@frozen
+class _Question:
+    """What is asked of an engine: the arguments of ``explore``, with the lowered relation."""
+
+    relation: Relation
+    sought: Collection[str] | None
+    asked: Collection[str] | None
+    options: Options
+    progress: Progress | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The properties to prove: those that matter, that an invariant can show, and that speak of
+        anything.
+        """
+        system, wanted = (
+            self.relation.system,
+            self.sought if self.sought is not None else self.asked,
+        )
+        return tuple(
+            prop.name
+            for prop in system.properties
+            if prop.scope in SAFETY
+            and (wanted is None or prop.name in wanted)
+            and system.speaks_of_anything(prop)
+        )
+
+    def searched(
+        self,
+        most: int | None = None,
+        reduce: bool = False,
+        beside: Beside | None = None,
+    ) -> Findings:
+        """A search within the limits that were asked for, and of so many states at most."""
+        options, enough = self.options, None if beside is None else beside.enough
+        limits = Limits(options.seconds, options.memory, most, enough)
+        progress = beside or self.progress
+        return searched(self.relation, self.sought, limits, options.workers, progress, reduce)
+
+    def tell(self, near: Findings, seconds: float, doing: str) -> None:
+        """Pass on what is done after a search of what is near."""
+        if self.progress is not None:
+            self.progress(Snapshot(near.states, near.transitions, seconds, doing=doing))
 
 
-def _proved(
-    relation: Relation,
-    names: Sequence[str],
-    sought: Collection[str] | None,
-    options: Options,
-    progress: Progress | None,
-) -> Findings:
+def _proved(question: _Question) -> Findings:
     """A short search for what is near, then proofs of the rest."""
-    began = time.monotonic()
-    limits = Limits(options.seconds, options.memory, NEAR)
-    near = searched(relation, sought, limits, options.workers, progress)
+    began, options, sought = time.monotonic(), question.options, question.sought
+    near = question.searched(NEAR)
     if sought is not None and near.violated.keys() >= set(sought):
         return evolve(near, engine="prove")
     left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
-    rest = tuple(name for name in names if name not in near.violated)
     prover = Prover(
-        relation,
-        rest,
+        question.relation,
+        tuple(name for name in question.names if name not in near.violated),
         reached=set(near.reached),
-        never=unmet(relation, near),
+        never=unmet(question.relation, near),
         seconds=left,
         memory=options.memory,
         is_small=near.reason is None,
     )
     for _ in prover.work():
-        if progress is not None:
-            progress(Snapshot(near.states, near.transitions, prover.spent, doing=prover.doing))
+        question.tell(near, prover.spent, prover.doing)
     return merged(near, prover)
 
 
-def _opened(
-    relation: Relation,
-    names: Sequence[str],
-    sought: Collection[str] | None,
-    options: Options,
-    progress: Progress | None,
-) -> Findings:
+def _opened(question: _Question) -> Findings:
     """A short search of the scope as it is, then proofs for every value of some sizes."""
-    began = time.monotonic()
-    limits = Limits(options.seconds, options.memory, NEAR)
-    near = searched(relation, sought, limits, options.workers, progress)
+    began, options = time.monotonic(), question.options
+    near = question.searched(NEAR)
     left = (options.seconds or OPEN_SECONDS) - (time.monotonic() - began)
-    if progress is not None:
-        doing = f"proving for any {', '.join(options.open)}"
-        progress(Snapshot(near.states, near.transitions, near.seconds, doing=doing))
-    return proved_for_any(near, relation.system, names, options.open, left)
+    question.tell(near, near.seconds, f"proving for any {', '.join(options.open)}")
+    return proved_for_any(near, question.relation.system, question.names, options.open, left)
 
 
 def unmet(relation: Relation, seen: Findings) -> set[str]:
@@ -161,22 +177,16 @@ def merged(seen: Findings, prover: Prover) -> Findings:
     )
 
 
-def _both(
-    relation: Relation,
-    names: Sequence[str],
-    sought: Collection[str] | None,
-    options: Options,
-    progress: Progress | None,
-) -> Findings:
+def _both(question: _Question) -> Findings:
     """A search, and after a while a proof beside it, until one of them has told all.
 
     A search that is exhausted says more than a proof (it has seen every property), so it counts.
     """
-    prover = Prover(relation, tuple(names), seconds=options.seconds, memory=options.memory)
+    options, relation = question.options, question.relation
+    prover = Prover(relation, question.names, seconds=options.seconds, memory=options.memory)
     every = {prop.name for prop in relation.system.properties}
-    with Beside(prover, frozenset(sought or every), progress) as beside:
-        limits = Limits(options.seconds, options.memory, enough=beside.enough)
-        seen = searched(relation, sought, limits, options.workers, beside, options.reduce)
+    with Beside(prover, frozenset(question.sought or every), question.progress) as beside:
+        seen = question.searched(reduce=options.reduce, beside=beside)
         if seen.reason is None or seen.reason == SOUGHT:
             return seen
         if seen.reason != PROVED:

@@ -202,7 +202,7 @@ def results(
     return tuple(
         Result(
             prop,
-            *_verdict(prop, findings, silent, next(system.choices(prop.parameters), None) is None),
+            *_verdict(prop, findings, silent, not system.speaks_of_anything(prop)),
             trace=findings.violated.get(prop.name),
             expected=expected.get(prop.name),
             judged=not expected or prop.name in expected,

@@ -271,7 +271,7 @@ class _Enumeration:
         )
 
     def _vacuous(self, prop: Property, first: Exploration) -> str | None:
-        if next(self.watch.plain.choices(prop.parameters), None) is None:
+        if not self.watch.plain.speaks_of_anything(prop):
             return ABSENT
         if first.reason is not None:
             return None

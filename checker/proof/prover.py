@@ -6,7 +6,6 @@ checked by solvers that had no part in finding it, from the lowered relation its
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -99,11 +98,9 @@ class Prover:
     def doing(self) -> str:
         """What it is doing, in words."""
         left = [n for n in self.names if n not in {*self.proofs, *self.violated, *self.reasons}]
-        return (
-            f"proving {', '.join(left[:3])}{' and more' if len(left) > 3 else ''}"
-            if left
-            else ("proving what can never happen")
-        )
+        if not left:
+            return "proving what can never happen"
+        return f"proving {', '.join(left[:3])}{' and more' if len(left) > 3 else ''}"
 
     def work(self) -> Working:
         """Work on, and yield whenever there is nothing to do but wait."""
@@ -206,8 +203,9 @@ class Prover:
         if chained:
             runners[INDUCTION] = partial(_induced, self.relation, chained, budget.deadline)
         if self.is_small and chained:
-            names, deadline = [p.name for p in chained], budget.deadline or math.inf
-            runners[LEARNING] = partial(_learned, self.relation.system, names, deadline)
+            names, seconds = [p.name for p in chained], self._left
+            most = MOST_SECONDS if seconds is None else seconds
+            runners[LEARNING] = partial(_learned, self.relation.system, names, most)
         if program() is not None:
             wait = 0.0 if available_cores() > len(runners) else PATIENCE
             runners[ABC] = partial(_runner, abc, shown, budget, wait=wait)
@@ -338,9 +336,9 @@ def _induced(
     yield clauses.told(relation.arena, found)
 
 
-def _learned(system: System, names: Sequence[str], deadline: float) -> Iterator[Any]:
+def _learned(system: System, names: Sequence[str], seconds: float) -> Iterator[Any]:
     """In a process of its own: clauses that are true of all states, as many as are needed."""
-    found = prove_for_any(system, names, (), min(deadline, time.monotonic() + MOST_SECONDS))
+    found = prove_for_any(system, names, (), time.monotonic() + seconds)
     if isinstance(found, Proof):
         yield clauses.told(found.obligation.relation.arena, found.clauses)
 

@@ -135,6 +135,10 @@ class System:
             for arguments in self.choices(transition.parameters):
                 yield Firing(transition, arguments)
 
+    def speaks_of_anything(self, prop: Property) -> bool:
+        """Whether there is any choice of identifiers that a property is asked of."""
+        return next(self.choices(prop.parameters), None) is not None
+
     def choices(self, parameters: Sequence[tuple[str, Identifiers]]) -> Iterator[tuple[int, ...]]:
         """Every choice of identifiers for some parameters."""
         counts = self.schema.counts
