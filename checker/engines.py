@@ -21,7 +21,7 @@ from rackproof.checker.proof.prover import Prover
 from rackproof.checker.search import SOUGHT, Limits, Snapshot
 from rackproof.checker.searched import Progress, searched
 from rackproof.checker.verdicts import Findings
-from rackproof.model.kernel import Scope, System
+from rackproof.model.kernel import Property, Scope, System
 
 ENGINES: Final = ("auto", "search", "prove")
 NEAR: Final = 100_000
@@ -88,21 +88,16 @@ class _Question:
     progress: Progress | None
 
     @property
+    def matters(self) -> list[Property]:
+        """The properties of which something is to be known, and that speak of anything."""
+        system, wanted = self.relation.system, self.asked if self.sought is None else self.sought
+        every = [p for p in system.properties if wanted is None or p.name in wanted]
+        return [p for p in every if p.scope is Scope.SOMETIMES or system.speaks_of_anything(p)]
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """The properties to prove: those that matter, that an invariant can show, and that speak of
-        anything.
-        """
-        system, wanted = (
-            self.relation.system,
-            self.sought if self.sought is not None else self.asked,
-        )
-        return tuple(
-            prop.name
-            for prop in system.properties
-            if prop.scope in SAFETY
-            and (wanted is None or prop.name in wanted)
-            and system.speaks_of_anything(prop)
-        )
+        """Those of them that an invariant can show."""
+        return tuple(prop.name for prop in self.matters if prop.scope in SAFETY)
 
     def searched(
         self,
@@ -184,8 +179,8 @@ def _both(question: _Question) -> Findings:
     """
     options, relation = question.options, question.relation
     prover = Prover(relation, question.names, seconds=options.seconds, memory=options.memory)
-    every = {prop.name for prop in relation.system.properties}
-    with Beside(prover, frozenset(question.sought or every), question.progress) as beside:
+    goals = frozenset(prop.name for prop in question.matters)
+    with Beside(prover, goals, question.progress) as beside:
         seen = question.searched(reduce=options.reduce, beside=beside)
         if seen.reason is None or seen.reason == SOUGHT:
             return seen

@@ -114,6 +114,14 @@ def test_a_proof_ends_a_search_that_takes_long(monkeypatch: pytest.MonkeyPatch) 
     assert found.proofs["nobody-crosses"].checkers == ("cvc5", "z3")
 
 
+def test_a_search_ends_when_all_that_matters_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is not asked about, a loop say, does not keep it going."""
+    monkeypatch.setattr(beside, "GRACE", 0.2)
+    options = Options("auto", memory=2 << 30, seconds=60)
+    found = explore(road(40, nobody_crosses, off_again), None, options, asked=["nobody-crosses"])
+    assert found.reason == beside.PROVED
+
+
 def test_a_proof_goes_on_where_a_search_runs_out_of_memory() -> None:
     system = road(40, nobody_crosses)
     assert verdicts(system, Options("auto", memory=64 << 20)) == {"nobody-crosses": Verdict.PROVED}
