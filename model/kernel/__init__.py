@@ -1,8 +1,8 @@
 """The language in which worlds are written: plain Python over frozen attrs states.
 
 Read domains (what a field may hold), transitions (how a world moves), properties (what must hold)
-and system (all three together, with the reference semantics). Nothing here knows an engine or a
-solver.
+and system (all three together, with the reference semantics); timing, where runs are to be timed.
+Nothing here knows an engine or a solver.
 """
 
 from attrs import evolve, frozen
@@ -30,6 +30,7 @@ from rackproof.model.kernel.properties import (
 from rackproof.model.kernel.schema import Schema, Slot
 from rackproof.model.kernel.states import put
 from rackproof.model.kernel.system import Bundle, Firing, System, holds, successors
+from rackproof.model.kernel.timing import Bound, Charge, Duration, Quantity, Timing
 from rackproof.model.kernel.transitions import (
     Fairness,
     Kind,
@@ -43,7 +44,10 @@ from rackproof.model.kernel.transitions import (
 )
 
 __all__ = [
+    "Bound",
     "Bundle",
+    "Charge",
+    "Duration",
     "Fairness",
     "Firing",
     "Identifiers",
@@ -51,10 +55,12 @@ __all__ = [
     "ModelError",
     "OutOfDomain",
     "Property",
+    "Quantity",
     "Schema",
     "Scope",
     "Slot",
     "System",
+    "Timing",
     "Transition",
     "always",
     "at_rest",

@@ -10,7 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import field, frozen
@@ -20,6 +20,9 @@ from rackproof.model.kernel.errors import ModelError
 from rackproof.model.kernel.properties import Property, Scope
 from rackproof.model.kernel.schema import Lane, Schema, schema_of
 from rackproof.model.kernel.transitions import Kind, Transition
+
+if TYPE_CHECKING:
+    from rackproof.model.kernel.timing import Timing
 
 Bundle = tuple[Lane, ...]
 """Identifiers that are exchanged together, such as a tray and the workers on it."""
@@ -35,7 +38,8 @@ class System:
     checker try every unordered sort whole. The checker verifies each before it uses it.
     freedoms: what a proof may leave open, by name: the sizes that bound nothing then. given: what
     initial states have in common then, whatever values their parameters and supplies have.
-    open_sizes: what is left open in this system, see ``leave_open``.
+    open_sizes: what is left open in this system, see ``leave_open``. timing: how long things take,
+    for those who ask.
     """
 
     name: str
@@ -48,6 +52,7 @@ class System:
     freedoms: Mapping[str, Sequence[str]] = field(factory=dict)
     given: Callable[[Any], bool] | None = None
     open_sizes: frozenset[str] = frozenset()
+    timing: Timing | None = None
 
     def __attrs_post_init__(self) -> None:
         """Check what can be checked without running anything."""
