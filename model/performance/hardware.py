@@ -1,0 +1,90 @@
+"""GPUs and links: peak rates, what of them is reached, and what they draw."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import field, frozen
+
+from rackproof.model.performance.catalogue import chosen, not_negative, positive, share
+
+
+@frozen
+class Link:
+    """A way for bytes, one way: seconds = latency + bytes / bandwidth."""
+
+    CALLED: ClassVar[str] = "link"
+
+    name: str
+    bandwidth_GB_s: float = field(validator=positive)  # noqa: N815 (the unit)
+    latency_us: float = field(validator=not_negative)
+    pJ_per_bit: float = field(default=0.0, validator=not_negative)  # noqa: N815
+    text: str = ""
+    source: str = ""
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bandwidth in bytes a second."""
+        return self.bandwidth_GB_s * 1e9
+
+    @property
+    def latency_s(self) -> float:
+        """Latency in seconds."""
+        return self.latency_us * 1e-6
+
+    def seconds(self, size: float) -> float:
+        """How long so many bytes take on an idle link."""
+        return self.latency_s + size / self.bytes_per_s
+
+    def joules(self, size: float) -> float:
+        """What it takes to move so many bytes."""
+        return 8 * size * self.pJ_per_bit * 1e-12
+
+
+@frozen
+class Gpu:
+    """A GPU: peak rates, the share of them that kernels reach, memory, and power.
+
+    scale_up: the link by which it reaches the GPUs of its instance.
+    """
+
+    CALLED: ClassVar[str] = "GPU"
+
+    name: str
+    bf16_TFLOP_s: float = field(validator=positive)  # noqa: N815 (the unit)
+    memory_GB_s: float = field(validator=positive)  # noqa: N815
+    memory_GB: float = field(validator=positive)  # noqa: N815
+    compute_efficiency: float = field(validator=share)
+    memory_efficiency: float = field(validator=share)
+    tdp_W: float = field(validator=positive)  # noqa: N815
+    idle_W: float = field(validator=not_negative)  # noqa: N815
+    pJ_per_FLOP: float = field(validator=not_negative)  # noqa: N815
+    pJ_per_byte: float = field(validator=not_negative)  # noqa: N815
+    scale_up: str
+    text: str = ""
+    source: str = ""
+
+    @property
+    def flop_per_s(self) -> float:
+        """Dense BF16 operations a second that kernels reach."""
+        return self.bf16_TFLOP_s * 1e12 * self.compute_efficiency
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes of memory a second that kernels reach."""
+        return self.memory_GB_s * 1e9 * self.memory_efficiency
+
+    @property
+    def link(self) -> Link:
+        """The scale-up link."""
+        return link(self.scale_up)
+
+
+def gpu(name: str) -> Gpu:
+    """The preset of a GPU."""
+    return chosen("gpus.yaml", Gpu, name)
+
+
+def link(name: str) -> Link:
+    """The preset of a link."""
+    return chosen("links.yaml", Link, name)
