@@ -1,6 +1,7 @@
 """What a step takes: figures of the published rack study, and of its parameters."""
 
 import pytest
+from attrs import evolve
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.architecture import architecture
@@ -45,8 +46,9 @@ def test_chunks_do_the_work_of_the_whole() -> None:
 
 
 def test_a_model_that_does_not_fit() -> None:
+    small = evolve(gpu("gb200"), memory_GB=128)
     with pytest.raises(ModelError, match=r"does not fit: its weights are 141\.1 GB, and 1 x gb200"):
-        engine(gpus=1).prefill([(1, 0)])
+        Engine(small, 1, architecture("llama-3-70b"), kv_format("bf16"))
 
 
 def test_a_name_that_is_none() -> None:
