@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -122,10 +123,15 @@ def in_units(seconds: Fraction | float, digits: int = 4) -> str:
         return f"-{in_units(-seconds, digits)}"
     if seconds >= 2 * _MINUTE and digits < WHOLE:
         return _in_minutes(round(seconds))
+    return in_one_unit(seconds, digits)
+
+
+def in_one_unit(seconds: Fraction | float, digits: int = 6) -> str:
+    """A time in seconds or a fraction of one, not negative."""
     for per_second, unit in _UNITS:
-        value = f"{float(seconds * per_second):.{digits}g}"
-        if float(value) >= 1:
-            return f"{float(value):.{digits}g} {unit}"
+        value = Decimal(f"{float(seconds * per_second):.{digits}g}")
+        if value >= 1:
+            return f"{value.normalize():f} {unit}"
     return "0 s" if not seconds else "under 1 ns"
 
 

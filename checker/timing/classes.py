@@ -376,25 +376,26 @@ class Classes:
                 yield target.variable(moment), place.variable(moment)
 
     def _goes_round(self, found: Class) -> bool:
-        """Whether a class only is where it was before, later: then a loop can take time for ever.
+        """Whether a class only is where a run was before, with more behind it: a loop that can be
+        gone round for ever, as its region has all that it had.
 
         It is then noted and not followed any further.
         """
-        timed, moments = 1 + len(found.place.timed), set(found.place.moments)
+        place, timed, moments = found.place, 1 + len(found.place.timed), set(found.place.moments)
         at = found
         while at.parent is not None and at.plan is not None:
+            if not moments and place.memory is None:
+                break
             new = set(at.plan.new.tolist())
             moments = {m for m in moments & set(at.place.moments) if at.place.variable(m) in new}
             at = at.parent
-            if not moments:
-                break
-            if at.place is found.place and (
-                (found.region[:timed, :timed] >= at.region[:timed, :timed]).all()
-                and any(_age(found, moment) > _age(at, moment) for moment in moments)
-                and self._lasts(loop := Loop(at, found))
-            ):
-                self.loops.append(loop)
-                return True
+            if at.place.state == place.state and at.place.moments == place.moments:
+                again = (found.region[:timed, :timed] >= at.region[:timed, :timed]).all()
+                more = at.place is not place or any(_age(found, m) > _age(at, m) for m in moments)
+                loop = Loop(at, found)
+                if again and more and (at.place is not place or self._lasts(loop)):
+                    self.loops.append(loop)
+                    return True
         return False
 
     def _lasts(self, loop: Loop) -> bool:

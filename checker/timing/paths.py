@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -23,7 +24,7 @@ from rackproof.checker.timing.moves import Moves
 from rackproof.checker.timing.network import Conflict, Schedule
 from rackproof.checker.timing.stalls import nothing_ends, since
 from rackproof.checker.timing.windows import longest, timed
-from rackproof.checker.trace import EngineError, Trace, run
+from rackproof.checker.trace import Trace, run
 from rackproof.model.kernel import Charge, Firing, Timing
 
 Tags = tuple[str, ...]
@@ -35,12 +36,12 @@ TRIED: Final = 24
 @frozen
 class Memory:
     """What is remembered of a run: tags (no two alike in a row), what it cost (bytes moved, tokens
-    recomputed, joules), whether anybody has waited, who began to wait later, who has got anything.
+    recomputed, joules), who was the first to wait, who began to wait later, who has got anything.
     """
 
     tags: Tags = ()
     costs: tuple[Fraction, Fraction, Fraction] = (ZERO, ZERO, ZERO)
-    begun: bool = False
+    early: frozenset[int] = frozenset()
     late: frozenset[int] = frozenset()
     served: frozenset[int] = frozenset()
 
@@ -53,7 +54,8 @@ class Ways(Blind):
 
     def start(self, state: Any) -> Memory:
         """Nothing told yet."""
-        return Memory(begun=any(self.timing.waiting(state)))
+        early = _true(self.timing.waiting(state))
+        return Memory(early=early)
 
     def follow(self, memory: Any, before: Any, firing: Firing, after: Any) -> Memory:
         """What a firing adds."""
@@ -61,21 +63,21 @@ class Ways(Blind):
         tags, charge = memory.tags, timing.charge(before, firing, after)
         for tag in timing.tags(before, firing, after):
             tags = tags if tags[-1:] == (tag,) else (*tags, tag)
-        waited, waits = timing.waiting(before), timing.waiting(after)
+        waited, waits = _true(timing.waiting(before)), _true(timing.waiting(after))
         seen = zip(timing.seen(before), timing.seen(after), strict=True)
-        new = {n for n, waiting in enumerate(waits) if waiting and not waited[n]}
-        got = {n for n, (old, now) in enumerate(seen) if old != now and waited[n]}
+        got = {n for n, (old, now) in enumerate(seen) if old != now}
+        early = memory.early or waits
         return Memory(
             tags,
             _added(memory.costs, charge),
-            memory.begun or any(waits),
-            memory.late | new if memory.begun else memory.late,
-            memory.served | got,
+            early,
+            memory.late | (waits - early),
+            memory.served | (got & waited),
         )
 
     def moments(self, memory: Any, state: Any) -> tuple[Hashable, ...]:
         """The start, who asked when if later, who first got something when, who waits since when."""
-        if not memory.begun:
+        if not memory.early:
             return ()
         waits = [n for n, waiting in enumerate(self.timing.waiting(state)) if waiting]
         asked = [("asked", n) for n in sorted(memory.late)]
@@ -90,7 +92,11 @@ class Ways(Blind):
 
     def is_over(self, memory: Any, state: Any) -> bool:
         """Whether nobody waits any more."""
-        return memory.begun and not any(self.timing.waiting(state))
+        return bool(memory.early) and not any(self.timing.waiting(state))
+
+
+def _true(waiting: Sequence[bool]) -> frozenset[int]:
+    return frozenset(n for n, waits in enumerate(waiting) if waits)
 
 
 def _added(
@@ -190,12 +196,11 @@ class _Search:
         if self.classes.reason is not None or not self.classes.loops:
             return self.classes.reason
         words = [step.words.rstrip(".") for step in self.classes.loops[0].trace(self.moves).repeated]
-        return f"this can go on for ever, and was followed once only: {'; '.join(words)}"
+        return f"runs that go round this loop are left out: {'; '.join(words)}"
 
     def _is_endless(self, each: Class) -> bool:
         """Whether somebody waits and nothing need happen."""
-        moments = each.place.moments
-        return bool(moments) and each.latest[each.place.variable(START)] == math.inf
+        return bool(each.place.moments) and each.latest[0] == math.inf
 
     def _trace(self, firings: Iterable[int]) -> Trace:
         return run(self.moves.system, [self.moves.firings[number] for number in firings])
@@ -217,8 +222,14 @@ class _Search:
             asked = ("asked", client) if client in memory.late else START
             kind.first.add(*self._between(each, asked, ("first", client)))
         if not each.place.is_over:
-            possible = [self.moves.firings[n] for n, _ in self.moves.of(each.place.state)]
-            kind.reason = kind.reason or nothing_ends(self.moves, possible)
+            kind.reason = kind.reason or self._nothing_ends(each)
+
+    def _nothing_ends(self, each: Class) -> str:
+        """Why a run to a class can last for ever."""
+        while each.latest[0] < math.inf and each.parent is not None:
+            each = each.parent
+        possible = [self.moves.firings[n] for n, _ in self.moves.of(each.place.state)]
+        return nothing_ends(self.moves, possible)
 
     def _between(
         self, each: Class, begin: Hashable, end: Hashable | None = None
@@ -253,33 +264,37 @@ class _Search:
     def _worst(self, kind: PathClass, reach: dict[int, int]) -> None:
         """Find a run of a kind with as long a stall as any can have, or say how long it may be."""
         bit = 1 << list(self.kinds).index(kind.tags)
-        if kind.reason is not None:
+        endless = [end for end in self.ends[kind.tags] if not end.place.is_over]
+        if endless:
             kind.stall = Range(math.inf, math.inf)
-            self._take(kind, next(e for e in self.ends[kind.tags] if not e.place.is_over).firings)
+            self._take(kind, endless[0].firings)
             return
-        waits = sorted(
-            (
-                (-float(each.latest[each.place.variable(moment)]), number, each)
-                for number, each in enumerate(self.all)
-                if reach[id(each)] & bit and each.successors
-                for moment in each.place.moments
-                if moment[0] == "since"  # type: ignore[index]
-            ),
-            key=lambda wait: wait[:2],
-        )
-        kind.stall = Range(ZERO, ZERO)
-        for ticks, _, each in waits[:TRIED]:
-            most = self._seconds(-ticks)
-            kind.stall.most = max(most, kind.stall.least or ZERO)
-            if kind.is_exact:
+        kind.stall, tried = Range(ZERO, ZERO), 0
+        for ticks, each in self._waits:
+            if not reach[id(each)] & bit:
+                continue
+            kind.stall.most = max(self._seconds(ticks), kind.stall.least or ZERO)
+            if kind.is_exact or tried == TRIED:
                 return
+            if ticks == math.inf:
+                kind.reason = kind.reason or self._nothing_ends(each)
+            tried += 1
             onward = self._onward(each, kind.tags, bit, reach)
             if onward is not None:
                 self._take(kind, [*each.firings, *onward])
-        if waits[TRIED:]:
-            kind.stall.most = max(self._seconds(-waits[TRIED][0]), kind.stall.least or ZERO)
-        else:
-            kind.stall.most = kind.stall.least
+        kind.stall.most = kind.stall.least
+
+    @cached_property
+    def _waits(self) -> list[tuple[float, Class]]:
+        """The most ticks of each wait, with the class of states from which it ends; longest first."""
+        waits = [
+            (float(each.latest[each.place.variable(moment)]), each)
+            for each in self.all
+            if each.successors
+            for moment in each.place.moments
+            if moment[0] == "since"  # type: ignore[index]
+        ]
+        return sorted(waits, key=lambda wait: -wait[0])
 
     def _onward(
         self, each: Class, tags: Tags, bit: int, reach: dict[int, int]
@@ -304,15 +319,15 @@ class _Search:
         schedule = timing.solve()
         if isinstance(schedule, Conflict):
             return  # another class covers one on the way: this run is not among its own
-        if kind.reason is not None:
+        if kind.stall.least == math.inf:
             kind.worst, kind.schedule = trace, schedule
             return
         for begin, end in stalls_of(self.timing, trace):
             found = longest(timing, begin, end)
-            if found is None or found[0] is None:
-                raise EngineError("a run whose classes are bounded is not")
-            if found[0] > (kind.stall.least or ZERO) or kind.worst is None:
-                kind.stall.least = max(found[0], kind.stall.least or ZERO)
+            assert found is not None, "it has a schedule"
+            length = math.inf if found[0] is None else found[0]
+            if length > (kind.stall.least or ZERO) or kind.worst is None:
+                kind.stall.least = max(length, kind.stall.least or ZERO)
                 kind.worst, kind.schedule = trace, found[1]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from rackproof.model.kernel import (
     Bound,
+    Charge,
     Duration,
     Identifiers,
     Kind,
@@ -220,6 +221,8 @@ def random_timed(seed: int, most: int = 4) -> System:
             Bound(0.0, {f"low{number}": 1.0}) if chance.random() < 0.8 else Bound(),
             None if unbounded else Bound(0.0, {f"high{number}": 1.0}),
         )
+    target, two = chance.choice((1, 2, 3)), chance.random() < 0.3
+    told = tuple(item for item in steps if item.kind is Kind.FAULT) or steps[:1]
     return System(
         f"timed-{seed}",
         World(flags=tuple(chance.random() < 0.4 for _ in range(flags)), got=0, faults_left=1),
@@ -228,9 +231,11 @@ def random_timed(seed: int, most: int = 4) -> System:
         timing=Timing(
             quantities,
             durations,
-            seen=lambda w: (w.got,),
-            waiting=lambda w: (w.got < 3,),
-            clients=("client",),
+            seen=lambda w: (w.got, w.flags[0]),
+            waiting=lambda w: (w.got < target, two and w.flags[1] and w.got < target),
+            clients=("one", "two"),
+            charge=lambda b, f, a: Charge(float(len(f.transition.name) + a.got), b.got, 0.25),
+            tags=lambda b, f, a: (f.transition.name,) if f.transition in told else (),
         ),
     )
 
@@ -306,3 +311,106 @@ def _ticked(clocks: Any, ages: Any, most_age: int) -> Iterator[Any]:
             ),
             tuple(None if age is None else min(age + 1, most_age) for age in ages),
         )
+
+
+def paths_by_ticks(system: System, most_time: int = 40) -> dict[Any, dict[str, list[Any]]] | None:
+    """What the class of paths of each sequence of tags takes, by trying every whole time; None where
+    that is too much.
+
+    By tags: for each measure its least and its most (``stall``: its most), inf without end.
+    """
+    timing = system.timing
+    assert timing is not None
+    found: dict[Any, dict[str, list[Any]]] = {}
+    begun = any(timing.waiting(system.initial))
+    clocks = tuple(
+        (f, 0, *spans(system, system.initial, f)) for f, _ in successors(system, system.initial)
+    )
+    nobody = tuple(None for _ in timing.waiting(system.initial))
+    ages = tuple(0 if w else None for w in timing.waiting(system.initial))
+    asked = ages if begun else nobody
+    asked = tuple(a if a is None else (a, False) for a in asked)
+    start = (system.initial, clocks, ages, asked, nobody, 0, (), 0, (0.0, 0.0, 0.0), 0, begun, False)
+    known, order = {start}, [start]
+    for node in order:
+        if len(order) > 4_000:
+            return None
+        state, clocks, ages, asked, first, stall, tags, faults, costs, total, begun, lost = node
+        waits = timing.waiting(state)
+        stall = max([stall, *(age for age in ages if age is not None)])
+        over = begun and not any(waits)
+        endless = begun and not over and all(most == float("inf") for *_, most in clocks)
+        lost |= endless
+        asked = tuple(a if a is None else (a[0], a[1] or endless) for a in asked)
+        if over or endless:
+            _note(found, tags, faults, first, stall, costs, total, lost)
+        if total > most_time and not over and not lost:
+            return None
+        if over or total > most_time:
+            continue
+        following: list[Any] = []
+        for later, older in _ticked(clocks, ages, most_time):
+            older_asked = tuple(None if a is None else (a[0] + 1, a[1]) for a in asked)
+            following.append(
+                (state, later, older, older_asked, first, stall, tags, faults, costs)
+                + (total + 1 if begun else 0, begun, lost)
+            )
+        for firing, age, least, _ in clocks:
+            if age < least:
+                continue
+            after = firing.apply(system, state)
+            assert after is not None
+            running = {c[0]: c for c in clocks if c[0] != firing}
+            clocks_after = tuple(
+                running.get(f, (f, 0, *spans(system, after, f)))
+                for f, _ in successors(system, after)
+            )
+            now = timing.waiting(after)
+            same = [a == b for a, b in zip(timing.seen(state), timing.seen(after), strict=True)]
+            ages_after = tuple(
+                None if not n else old if w and alike else 0
+                for n, w, alike, old in zip(now, waits, same, ages, strict=True)
+            )
+            asked_after = tuple(
+                ((0, False) if n else None) if a is None else a
+                for a, n in zip(asked, now, strict=True)
+            )
+            first_after = tuple(
+                f if f is not None or alike or not w else a
+                for f, alike, w, a in zip(first, same, waits, asked, strict=True)
+            )
+            told = tags
+            for tag in timing.tags(state, firing, after):
+                told = told if told[-1:] == (tag,) else (*told, tag)
+            charge = timing.charge(state, firing, after)
+            spent = (
+                costs[0] + charge.bytes_moved,
+                costs[1] + charge.tokens_recomputed,
+                costs[2] + charge.joules,
+            )
+            more = faults + (firing.transition.kind is Kind.FAULT)
+            following.append(
+                (after, clocks_after, ages_after, asked_after, first_after, stall, told, more)
+                + (spent, total, begun or any(now), lost)
+            )
+        for further in following:
+            if further not in known:
+                known.add(further)
+                order.append(further)
+    return found
+
+
+def _note(
+    found: Any, tags: Any, faults: int, first: Any, stall: int, costs: Any, total: int, lost: bool
+) -> None:
+    end = float("inf")
+    kind = found.setdefault(tags, {})
+    measures = [("faults", faults), ("stall", stall), ("total", total)]
+    got = [value for value in first if value is not None]
+    measures += [("first", value) for value, _ in got] + [("first", end) for _, late in got if late]
+    measures += list(zip(("bytes", "tokens", "joules"), costs, strict=True))
+    if lost:
+        measures += [("total", end), ("stall", end)]
+    for name, value in measures:
+        low, high = kind.get(name, (value, value))
+        kind[name] = (min(low, value), max(high, value))
