@@ -228,7 +228,7 @@ class CostReport:
 def _grid(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for number, column in enumerate(columns):
-        right = 0 < number and column != "source"
+        right = number > 0 and column != "source"
         table.add_column(column, justify="right" if right else "left", no_wrap=number > 0)
     return table
 

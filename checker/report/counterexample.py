@@ -104,7 +104,9 @@ def another(timing: Possible, prop: Property) -> list[str]:
     if seen.reason is not None:
         return [f"Whether another run is possible was not settled within {seen.reason}"]
     what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
-    return [f"By default {what} violates it: {seen.classes:,} state classes were seen, all there are"]
+    return [
+        f"By default {what} violates it: {seen.classes:,} state classes were seen, all there are"
+    ]
 
 
 def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:

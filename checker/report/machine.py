@@ -176,8 +176,8 @@ def _loop(trace: Trace) -> dict[str, int]:
 def trace_as_data(trace: Trace, timing: Possible | None = None) -> list[dict[str, Any]]:
     """The steps of a run; with when each can happen and what it costs, where that is known."""
     fields = Fields(trace.system)
-    times = iter(timing.times if timing else ())
-    costs = iter(charges(trace))
+    times = itertools.chain(timing.times if timing else (), itertools.repeat(None))
+    costs = itertools.chain(charges(trace), itertools.repeat(None))
     return [
         {
             "transition": kebab(step.firing.transition.name),
@@ -185,10 +185,10 @@ def trace_as_data(trace: Trace, timing: Possible | None = None) -> list[dict[str
             "kind": step.firing.transition.kind.value,
             "changes": [_change(change, fields) for change in step.changes],
             "explanation": step.words,
-            **{"at_s": float(time) for time in itertools.islice(times, 1)},
-            **{"cost": attrs.asdict(cost) for cost in itertools.islice(costs, 1)},
+            **({} if time is None else {"at_s": float(time)}),
+            **({} if cost is None else {"cost": attrs.asdict(cost)}),
         }
-        for step in trace.steps
+        for step, time, cost in zip(trace.steps, times, costs, strict=False)
     ]
 
 

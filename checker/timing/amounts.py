@@ -32,7 +32,7 @@ def factor(number: float) -> Fraction:
 
 @frozen
 class Amount:
-    """So many seconds, and so many times each of some named times; terms by name, none of them 0."""
+    """So many seconds, and so many times each of some named times; terms by name, none is 0."""
 
     seconds: Fraction = ZERO
     terms: tuple[tuple[str, Fraction], ...] = ()

@@ -31,6 +31,7 @@ from rackproof.model.kernel import Firing, Kind
 
 Region = NDArray[np.float64]
 EXACT: Final = 2.0**53
+"""Ticks below which floats are exact."""
 OFTEN: Final = 128
 """Classes between two looks at the clock."""
 
@@ -47,7 +48,7 @@ class Observer(Protocol):
     def follow(self, memory: Any, before: Any, firing: Firing, after: Any) -> Hashable:
         """The memory after a firing."""
 
-    def moments(self, memory: Any, state: Any) -> tuple[Hashable, ...]:
+    def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
         """The names of the moments that are remembered."""
 
     def begins(self, moment: Any, before: Any, after: Any) -> bool:
@@ -63,12 +64,14 @@ class Blind:
     def start(self, state: Any) -> Hashable:
         """Nothing."""
         del state
+        return None
 
     def follow(self, memory: Any, before: Any, firing: Firing, after: Any) -> Hashable:
         """Nothing."""
         del memory, before, firing, after
+        return None
 
-    def moments(self, memory: Any, state: Any) -> tuple[Hashable, ...]:
+    def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
         """None."""
         del memory, state
         return ()
@@ -128,13 +131,13 @@ class Place:
     state: int
     memory: Any
     timed: tuple[int, ...]
-    moments: tuple[Hashable, ...]
+    moments: tuple[Any, ...]
     is_over: bool
     plans: list[Plan] | None = None
     classes: list[Class] = field(factory=list)
     regions: Region = field(factory=lambda: np.empty((0, 0, 0)))
 
-    def variable(self, moment: Hashable) -> int:
+    def variable(self, moment: Any) -> int:
         """That of a moment."""
         return 1 + len(self.timed) + self.moments.index(moment)
 
@@ -143,9 +146,9 @@ class Place:
         count = len(self.classes)
         if not count:
             return None
-        inside = (self.regions[:count] >= region).all(axis=(1, 2))
-        best = int(inside.argmax())
-        return self.classes[best] if inside[best] else None
+        outside = (self.regions[:count] < region).any(axis=(1, 2))
+        best = int(np.argmin(outside))
+        return None if np.take(outside, best) else self.classes[best]
 
     def add(self, found: Class) -> None:
         """Take a class in, in place of all that lie inside of it."""
@@ -202,7 +205,9 @@ class Class:
     @property
     def latest(self) -> Region:
         """The most that the next firing can come after each variable (0: after now)."""
-        return self.region[1 : 1 + len(self.place.timed)].min(axis=0, initial=math.inf)
+        timed: Region = self.region[1 : 1 + len(self.place.timed)]
+        latest: Region = timed.min(axis=0, initial=math.inf)
+        return latest
 
 
 @frozen
@@ -242,7 +247,7 @@ class Classes:
         self,
         moves: Moves,
         observer: Observer | None = None,
-        bounds: Bounds = Bounds(),  # noqa: B008  (frozen)
+        bounds: Bounds = Bounds(),
         progress: Progress | None = None,
     ) -> None:
         """Begin with the initial class."""
@@ -262,15 +267,19 @@ class Classes:
         """Every class, each once its successors are known, but for those that others turned out
         to cover before; ``reason`` says, after the last, why some are missing.
         """
-        began, looked = time.monotonic(), 0
+        began, looked = time.monotonic(), -OFTEN
         while self._pending and self.reason is None:
+            if self.edges - looked >= OFTEN:
+                looked = self.edges
+                self._look(began)
+                continue
+            if self.bounds.classes is not None and self.found >= self.bounds.classes:
+                self.reason = f"the limit of {self.bounds.classes:,} classes"
+                continue
             current = heapq.heappop(self._pending)[-1]
             if current.cover is None:
                 self._expand(current)
                 yield current
-            if self.edges - looked >= OFTEN:
-                looked = self.edges
-                self._look(began)
 
     def _expand(self, current: Class) -> None:
         """Find the successors of a class."""
@@ -296,6 +305,8 @@ class Classes:
     def _keep(self, found: Class) -> None:
         found.place.add(found)
         self.found += 1
+        if (found.depth + 1) * self.moves.longest >= EXACT:
+            self.reason = "times that are too long to be told to the tick"
         if not self._goes_round(found):
             heapq.heappush(self._pending, (found.faults, found.depth, self.found, found))
 
@@ -307,8 +318,6 @@ class Classes:
             self.progress(Snapshot(self.found, self.edges, spent, doing=told))
         if self.bounds.seconds is not None and spent > self.bounds.seconds:
             self.reason = f"the time limit of {self.bounds.seconds:g} s"
-        if self.bounds.classes is not None and self.found >= self.bounds.classes:
-            self.reason = f"the limit of {self.bounds.classes:,} classes"
 
     def _first(self) -> Class:
         state = self.moves.states[0]
@@ -405,6 +414,6 @@ class Classes:
         return self._tried[loop.firings] != 0
 
 
-def _age(found: Class, moment: Hashable) -> float:
+def _age(found: Class, moment: Any) -> float:
     """The most ticks that a moment can be ago."""
     return float(found.region[0, found.place.variable(moment)])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from rackproof.checker.timing.amounts import ZERO, Amount, in_units
+from rackproof.checker.timing.amounts import NANO, ZERO, Amount, in_units
 from rackproof.checker.timing.durations import Durations
 from rackproof.checker.timing.network import Conflict, Limit, Schedule, solve
 from rackproof.checker.timing.windows import TimedTrace, timed, windows
@@ -226,7 +226,9 @@ def _check(found: Condition, count: int, limits: Sequence[Limit]) -> None:
 
 
 def samples(found: Condition) -> Iterator[tuple[dict[str, Fraction], bool]]:
-    """Values of names and whether they meet the condition: on, inside and outside each bound."""
+    """Values of names and whether they meet the condition: inside all bounds, and on, off and just
+    off each.
+    """
     yield {}, found.holds
     if found.is_never:
         return
@@ -235,13 +237,13 @@ def samples(found: Condition) -> Iterator[tuple[dict[str, Fraction], bool]]:
         yield inside, True
     for amount in found.amounts:
         others = [other for other in found.amounts if other is not amount]
-        for point, expected in (
-            (_point(others, zero=amount), True),
-            (_point(others, less=amount), False),
-        ):
-            if point is None:
-                raise EngineError(f"{inequality(amount)} follows from the rest of {found.words}")
-            yield point, expected
+        on, off = _point(others, zero=amount), _point(others, less=amount)
+        if on is None or off is None:
+            raise EngineError(f"{inequality(amount)} follows from the rest of {found.words}")
+        near = min(-amount.value(off), Fraction(1, NANO))
+        just_off = _point(others, zero=amount + Amount(near))
+        assert just_off is not None, "between these two"
+        yield from ((on, True), (off, False), (just_off, False))
 
 
 def clash(conflict: Conflict, values: Mapping[str, Fraction]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ AT_ANY_TIME: Final = Duration("at any time", "Nothing makes it happen.")
 
 @frozen
 class Span:
-    """How long after it became possible an instance fires: at least, and at most (None: no bound)."""
+    """How long after it became possible an instance fires: at least, and at most (None: no end)."""
 
     least: Amount
     most: Amount | None
@@ -97,7 +98,7 @@ class Durations:
         return frozenset(s for s, n in self.names.items() if self.timing.quantities[n].chosen)
 
 
-def with_values(system: System, values: dict[str, float]) -> System:
+def with_values(system: System, values: Mapping[str, float]) -> System:
     """The same system with other values of some quantities; ``InputError`` for unknown ones."""
     timing = Durations(system).timing
     quantities = dict(timing.quantities)

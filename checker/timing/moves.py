@@ -21,7 +21,8 @@ Move = tuple[int, int]
 class Moves:
     """States by number, the initial one 0; firings in the system's order.
 
-    No symmetry is used: clocks are those of real instances.
+    No symmetry is used: clocks are those of real instances. longest: the most ticks, but for
+    infinity, that any span so far has.
     """
 
     def __init__(self, durations: Durations) -> None:
@@ -33,6 +34,7 @@ class Moves:
         self._numbers: dict[Any, int] = {}
         self._moves: dict[int, tuple[Move, ...]] = {}
         self._spans: dict[Move, tuple[float, float]] = {}
+        self.longest = 0.0
         self._ticks = durations.ticks_a_second
         self._number(self.system.initial)
 
@@ -50,7 +52,9 @@ class Moves:
             span = self.durations.span(self.firings[firing], self.states[state])
             values = self.durations.values
             most = math.inf if span.most is None else float(span.most.value(values) * self._ticks)
-            self._spans[firing, state] = float(span.least.value(values) * self._ticks), most
+            least = float(span.least.value(values) * self._ticks)
+            self._spans[firing, state] = least, most
+            self.longest = max(self.longest, least, most if most < math.inf else 0.0)
         return self._spans[firing, state]
 
     def _number(self, plain: Any) -> int:

@@ -95,7 +95,7 @@ def _edges(limits: Sequence[Limit], values: Mapping[str, Fraction]) -> tuple[lis
 
 
 def _distances(count: int, edges: Sequence[Edge], source: int) -> dict[int, int] | list[int]:
-    """The shortest way from one time to each (Bellman and Ford); or a circle of less than nothing."""
+    """The shortest way from one time to each (Bellman and Ford); or a circle below nothing."""
     distance = {source: 0}
     arrived: dict[int, tuple[int, int]] = {}
     for _ in range(count):

@@ -75,8 +75,8 @@ class Ways(Blind):
             memory.served | (got & waited),
         )
 
-    def moments(self, memory: Any, state: Any) -> tuple[Hashable, ...]:
-        """The start, who asked when if later, who first got something when, who waits since when."""
+    def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
+        """The start, who asked when if later, who first got something when, who waits since."""
         if not memory.early:
             return ()
         waits = [n for n, waiting in enumerate(self.timing.waiting(state)) if waiting]
@@ -88,7 +88,8 @@ class Ways(Blind):
         """Only waiting begins anew, with whatever a client gets."""
         if moment[0] != "since":
             return False
-        return self.timing.seen(before)[moment[1]] != self.timing.seen(after)[moment[1]]
+        before, after = self.timing.seen(before), self.timing.seen(after)
+        return bool(before[moment[1]] != after[moment[1]])
 
     def is_over(self, memory: Any, state: Any) -> bool:
         """Whether nobody waits any more."""
@@ -195,7 +196,9 @@ class _Search:
     def _reason(self) -> str | None:
         if self.classes.reason is not None or not self.classes.loops:
             return self.classes.reason
-        words = [step.words.rstrip(".") for step in self.classes.loops[0].trace(self.moves).repeated]
+        words = [
+            step.words.rstrip(".") for step in self.classes.loops[0].trace(self.moves).repeated
+        ]
         return f"runs that go round this loop are left out: {'; '.join(words)}"
 
     def _is_endless(self, each: Class) -> bool:
@@ -286,27 +289,25 @@ class _Search:
 
     @cached_property
     def _waits(self) -> list[tuple[float, Class]]:
-        """The most ticks of each wait, with the class of states from which it ends; longest first."""
+        """The most ticks of each wait, with the class from which it ends; longest first."""
         waits = [
             (float(each.latest[each.place.variable(moment)]), each)
             for each in self.all
             if each.successors
             for moment in each.place.moments
-            if moment[0] == "since"  # type: ignore[index]
+            if moment[0] == "since"
         ]
         return sorted(waits, key=lambda wait: -wait[0])
 
-    def _onward(
-        self, each: Class, tags: Tags, bit: int, reach: dict[int, int]
-    ) -> list[int] | None:
+    def _onward(self, each: Class, tags: Tags, bit: int, reach: dict[int, int]) -> list[int] | None:
         """The shortest way from a class to an end of a kind."""
         ways: list[tuple[Class, list[int]]] = [(each, [])]
         known = {id(each)}
         for at, way in ways:
             if at.place.is_over and at.place.memory.tags == tags:
                 return way
-            for firing, after in at.successors:
-                after = _covering(after)
+            for firing, found in at.successors:
+                after = _covering(found)
                 if id(after) not in known and reach[id(after)] & bit:
                     known.add(id(after))
                     ways.append((after, [*way, firing]))
@@ -348,5 +349,3 @@ def stalls_of(timing: Timing, trace: Trace) -> Iterator[tuple[int, int]]:
             ends = seen or not timing.waiting(after)[client] or number == len(trace.steps)
             if waited and ends:
                 yield since(timing, trace, client, number - 1), number
-
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
@@ -24,14 +23,14 @@ class Waits(Blind):
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
 
-    def moments(self, memory: Any, state: Any) -> tuple[Hashable, ...]:
+    def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
         """The numbers of the clients that wait."""
         del memory
         return tuple(n for n, waits in enumerate(self.timing.waiting(state)) if waits)
 
     def begins(self, moment: Any, before: Any, after: Any) -> bool:
         """Whether a client that waits has got something."""
-        return self.timing.seen(before)[moment] != self.timing.seen(after)[moment]
+        return bool(self.timing.seen(before)[moment] != self.timing.seen(after)[moment])
 
 
 @frozen
@@ -82,7 +81,8 @@ def worst_stall(
         stall: Stall | None = _for_ever(moves, classes)
     else:
         stall = worst and _stall(moves, *worst, longest_ticks)
-    return Stalls(stall, classes.found, len(moves.states), None if stall and stall.seconds is None else classes.reason)
+    is_settled = stall is not None and stall.seconds is None
+    return Stalls(stall, classes.found, len(moves.states), None if is_settled else classes.reason)
 
 
 def _stall(moves: Moves, found: Class, client: Any, ticks: float) -> Stall:

@@ -8,9 +8,10 @@ closed, and what is reached at all is reached at whole times).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from enum import Enum
 from typing import Any
+
+from attrs import evolve as with_changes
 
 from rackproof.model.kernel import (
     Bound,
@@ -30,7 +31,6 @@ from rackproof.model.kernel import (
     frozen,
     put,
     step,
-    successors,
     timer,
     transition,
 )
@@ -121,7 +121,7 @@ def lease(read_s: float = 0.0003, lease_s: float = 30.0, reuse_s: float = 0.5) -
     )
 
 
-# A watchdog and a slow token: tokens take from `fast` to `slow`; the watchdog gives up after `limit`.
+# A watchdog and slow tokens: these take from `fast` to `slow`, it gives up after `limit`.
 
 
 @frozen
@@ -168,6 +168,110 @@ def watchdog(fast: float, slow: float, limit: float) -> System:
             seen=lambda w: (w.tokens,),
             waiting=lambda w: (w.tokens < 3 and not w.gave_up,),
             clients=("user",),
+        ),
+    )
+
+
+# Two timers that race, and a fault that nobody owes.
+
+
+@frozen
+class Raced:
+    left: bool = False
+    right: bool = False
+    broken: bool = False
+
+
+@transition(timer, duration="left")
+def left(world: Raced) -> Raced | None:
+    """The left timer goes off."""
+    return None if world.left else evolve(world, left=True)
+
+
+@transition(timer, duration="right")
+def right(world: Raced) -> Raced | None:
+    """The right timer goes off."""
+    return None if world.right else evolve(world, right=True)
+
+
+@transition(fault)
+def break_down(world: Raced) -> Raced | None:
+    """It breaks."""
+    return None if world.broken else evolve(world, broken=True)
+
+
+def racing(left_s: float, right_s: float) -> System:
+    """Two timers; whoever waits, waits for both or for the fault."""
+    return System(
+        "racing",
+        Raced(),
+        (left, right, break_down),
+        timing=Timing(
+            quantities={
+                "left": Quantity("left", "", left_s, chosen=True),
+                "right": Quantity("right", "", right_s, chosen=True),
+            },
+            durations={"left": of("left"), "right": of("right")},
+            seen=lambda w: (w.left + w.right,),
+            waiting=lambda w: (not (w.left and w.right),),
+            clients=("user",),
+            charge=lambda _b, f, _a: Charge(joules=2.5 if f.transition is left else 0.0),
+            tags=lambda _b, f, _a: ("broken",) if f.transition is break_down else (),
+        ),
+    )
+
+
+def waiting_for_ever(system: System) -> System:
+    """The same world, in which the client waits for what never comes."""
+    assert system.timing is not None
+    return with_changes(system, timing=with_changes(system.timing, waiting=lambda _: (True,)))
+
+
+# A heart that beats for ever, and a client that waits for something else, or for nothing.
+
+
+@frozen
+class Beating:
+    up: bool = False
+    stopped: bool = False
+
+
+@transition(timer, duration="beat")
+def beat(world: Beating) -> Beating | None:
+    """The heart beats."""
+    return None if world.up or world.stopped else evolve(world, up=True)
+
+
+@transition(step, duration="tire")
+def tire(world: Beating) -> Beating | None:
+    """It rests."""
+    return evolve(world, up=False) if world.up and not world.stopped else None
+
+
+@transition(timer, duration="stop")
+def stop(world: Beating) -> Beating | None:
+    """The client is sent away."""
+    return None if world.stopped else evolve(world, stopped=True)
+
+
+def heartbeat(low_s: float, high_s: float, stop_s: float | None = None) -> System:
+    """Beats every ``low_s`` to ``high_s`` seconds and rests for 1 s; somebody waits until it stops,
+    if it does.
+    """
+    return System(
+        "heartbeat",
+        Beating(),
+        (beat, tire) if stop_s is None else (beat, tire, stop),
+        timing=Timing(
+            quantities={},
+            durations={
+                "beat": constant("beat", low_s, high_s),
+                "tire": constant("tire", 1, 1),
+                "stop": constant("stop", stop_s or 0, stop_s),
+            },
+            seen=lambda _: (0,),
+            waiting=lambda w: (not w.stopped,),
+            clients=("patient",),
         ),
     )
 
@@ -235,182 +339,6 @@ def random_timed(seed: int, most: int = 4) -> System:
             waiting=lambda w: (w.got < target, two and w.flags[1] and w.got < target),
             clients=("one", "two"),
             charge=lambda b, f, a: Charge(float(len(f.transition.name) + a.got), b.got, 0.25),
-            tags=lambda b, f, a: (f.transition.name,) if f.transition in told else (),
+            tags=lambda _b, f, _a: (f.transition.name,) if f.transition in told else (),
         ),
     )
-
-
-# The slow explorer: a state, the age of each instance that is possible, the age of what was seen.
-
-
-def spans(system: System, state: Any, firing: Any) -> tuple[int, float]:
-    """The least and the most of an instance, in whole seconds."""
-    timing = system.timing
-    assert timing is not None
-    duration = timing.durations.get(firing.transition.duration or "")
-    if duration is None:
-        return 0, 0 if firing.is_progress else float("inf")
-    values = {name: q.seconds(state, firing) for name, q in timing.quantities.items()}
-
-    def total(bound: Bound) -> float:
-        return bound.seconds + sum(k * values[n] for n, k in bound.times.items())
-
-    most = float("inf") if duration.most is None else total(duration.most)
-    return int(total(duration.least)), most
-
-
-def by_ticks(system: System, most_age: int = 60) -> tuple[set[Any], float]:
-    """Every state that is reached at whole times, and the worst stall of any client (inf: no end).
-
-    Ages count up to the least of what has no bound above; a stall of ``most_age`` counts as endless.
-    """
-    timing = system.timing
-    assert timing is not None
-    seen, waiting = timing.seen, timing.waiting
-    possible = {f: spans(system, system.initial, f) for f, _ in successors(system, system.initial)}
-    start = (
-        system.initial,
-        tuple((f, 0, *span) for f, span in possible.items()),
-        tuple(0 if w else None for w in waiting(system.initial)),
-    )
-    known, order, worst = {start}, [start], 0.0
-    for node in order:
-        state, clocks, ages = node
-        worst = max([worst, *(age for age in ages if age is not None)])
-        following = [(state, *later) for later in _ticked(clocks, ages, most_age)]
-        for firing, age, least, _ in clocks:
-            if age >= least:
-                after = firing.apply(system, state)
-                assert after is not None
-                running = {c[0]: c for c in clocks if c[0] != firing}
-                clocks_after = tuple(
-                    running.get(f, (f, 0, *spans(system, after, f)))
-                    for f, _ in successors(system, after)
-                )
-                same = (a == b for a, b in zip(seen(state), seen(after), strict=True))
-                kept = zip(waiting(after), waiting(state), same, ages, strict=True)
-                ages_after = tuple(
-                    None if not waits else old if waited and alike else 0
-                    for waits, waited, alike, old in kept
-                )
-                following.append((after, clocks_after, ages_after))
-        for further in following:
-            if further not in known:
-                known.add(further)
-                order.append(further)
-    return {state for state, _, _ in order}, worst if worst < most_age else float("inf")
-
-
-def _ticked(clocks: Any, ages: Any, most_age: int) -> Iterator[Any]:
-    """One second later, where nothing must have happened by then."""
-    if all(age < most for _, age, _, most in clocks):
-        yield (
-            tuple(
-                (f, min(age + 1, least) if most == float("inf") else age + 1, least, most)
-                for f, age, least, most in clocks
-            ),
-            tuple(None if age is None else min(age + 1, most_age) for age in ages),
-        )
-
-
-def paths_by_ticks(system: System, most_time: int = 40) -> dict[Any, dict[str, list[Any]]] | None:
-    """What the class of paths of each sequence of tags takes, by trying every whole time; None where
-    that is too much.
-
-    By tags: for each measure its least and its most (``stall``: its most), inf without end.
-    """
-    timing = system.timing
-    assert timing is not None
-    found: dict[Any, dict[str, list[Any]]] = {}
-    begun = any(timing.waiting(system.initial))
-    clocks = tuple(
-        (f, 0, *spans(system, system.initial, f)) for f, _ in successors(system, system.initial)
-    )
-    nobody = tuple(None for _ in timing.waiting(system.initial))
-    ages = tuple(0 if w else None for w in timing.waiting(system.initial))
-    asked = ages if begun else nobody
-    asked = tuple(a if a is None else (a, False) for a in asked)
-    start = (system.initial, clocks, ages, asked, nobody, 0, (), 0, (0.0, 0.0, 0.0), 0, begun, False)
-    known, order = {start}, [start]
-    for node in order:
-        if len(order) > 4_000:
-            return None
-        state, clocks, ages, asked, first, stall, tags, faults, costs, total, begun, lost = node
-        waits = timing.waiting(state)
-        stall = max([stall, *(age for age in ages if age is not None)])
-        over = begun and not any(waits)
-        endless = begun and not over and all(most == float("inf") for *_, most in clocks)
-        lost |= endless
-        asked = tuple(a if a is None else (a[0], a[1] or endless) for a in asked)
-        if over or endless:
-            _note(found, tags, faults, first, stall, costs, total, lost)
-        if total > most_time and not over and not lost:
-            return None
-        if over or total > most_time:
-            continue
-        following: list[Any] = []
-        for later, older in _ticked(clocks, ages, most_time):
-            older_asked = tuple(None if a is None else (a[0] + 1, a[1]) for a in asked)
-            following.append(
-                (state, later, older, older_asked, first, stall, tags, faults, costs)
-                + (total + 1 if begun else 0, begun, lost)
-            )
-        for firing, age, least, _ in clocks:
-            if age < least:
-                continue
-            after = firing.apply(system, state)
-            assert after is not None
-            running = {c[0]: c for c in clocks if c[0] != firing}
-            clocks_after = tuple(
-                running.get(f, (f, 0, *spans(system, after, f)))
-                for f, _ in successors(system, after)
-            )
-            now = timing.waiting(after)
-            same = [a == b for a, b in zip(timing.seen(state), timing.seen(after), strict=True)]
-            ages_after = tuple(
-                None if not n else old if w and alike else 0
-                for n, w, alike, old in zip(now, waits, same, ages, strict=True)
-            )
-            asked_after = tuple(
-                ((0, False) if n else None) if a is None else a
-                for a, n in zip(asked, now, strict=True)
-            )
-            first_after = tuple(
-                f if f is not None or alike or not w else a
-                for f, alike, w, a in zip(first, same, waits, asked, strict=True)
-            )
-            told = tags
-            for tag in timing.tags(state, firing, after):
-                told = told if told[-1:] == (tag,) else (*told, tag)
-            charge = timing.charge(state, firing, after)
-            spent = (
-                costs[0] + charge.bytes_moved,
-                costs[1] + charge.tokens_recomputed,
-                costs[2] + charge.joules,
-            )
-            more = faults + (firing.transition.kind is Kind.FAULT)
-            following.append(
-                (after, clocks_after, ages_after, asked_after, first_after, stall, told, more)
-                + (spent, total, begun or any(now), lost)
-            )
-        for further in following:
-            if further not in known:
-                known.add(further)
-                order.append(further)
-    return found
-
-
-def _note(
-    found: Any, tags: Any, faults: int, first: Any, stall: int, costs: Any, total: int, lost: bool
-) -> None:
-    end = float("inf")
-    kind = found.setdefault(tags, {})
-    measures = [("faults", faults), ("stall", stall), ("total", total)]
-    got = [value for value in first if value is not None]
-    measures += [("first", value) for value, _ in got] + [("first", end) for _, late in got if late]
-    measures += list(zip(("bytes", "tokens", "joules"), costs, strict=True))
-    if lost:
-        measures += [("total", end), ("stall", end)]
-    for name, value in measures:
-        low, high = kind.get(name, (value, value))
-        kind[name] = (min(low, value), max(high, value))
