@@ -12,6 +12,8 @@ from attrs import frozen
 
 NANO: Final = 10**9
 ZERO: Final = Fraction(0)
+ENDLESS: Final = Fraction(10**9)
+"""Seconds that stand for infinity: what takes as long never happens."""
 _UNITS: Final = ((1, "s"), (10**3, "ms"), (10**6, "us"), (10**9, "ns"))
 _MINUTE: Final = 60
 WHOLE: Final = 15
@@ -19,7 +21,9 @@ WHOLE: Final = 15
 
 
 def exact(seconds: float) -> Fraction:
-    """A time to the nanosecond; ``ValueError`` where it is no finite number."""
+    """A time to the nanosecond, infinity as ``ENDLESS``; ``ValueError`` where it is no number."""
+    if seconds == math.inf or seconds >= ENDLESS:
+        return ENDLESS
     if not math.isfinite(seconds):
         raise ValueError(f"{seconds} s is no time that can be reckoned with")
     return Fraction(round(Fraction(seconds) * NANO), NANO)
@@ -117,7 +121,7 @@ def in_units(seconds: Fraction | float, digits: int = 4) -> str:
 
     digits: how many are told, below two minutes.
     """
-    if seconds == math.inf:
+    if seconds >= ENDLESS:
         return "no end"
     if seconds < 0:
         return f"-{in_units(-seconds, digits)}"
