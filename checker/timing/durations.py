@@ -44,7 +44,7 @@ class Durations:
     """The spans of a system's instances, and the values of the names in them.
 
     values: of every name that any span so far had, in seconds. A quantity that depends on the state
-    has a name for each of its values.
+    has a name for each of its values, the first its own.
     """
 
     def __init__(self, system: System) -> None:
@@ -107,7 +107,9 @@ class Durations:
                 value = exact(quantity.seconds(state, firing))
             except ValueError as error:
                 raise InputError(f"{self.system.name}: {name}: {error}") from error
-            symbol = f"{name} ({in_units(value, WHOLE)})" if callable(quantity.value) else name
+            symbol = name
+            if self.values.get(name, value) != value:
+                symbol = f"{name} ({in_units(value, WHOLE)})"
             self.values[symbol], self.names[symbol] = value, name
             terms[symbol] = terms.get(symbol, ZERO) + factor(times)
         return Amount.of(exact(bound.seconds), terms)

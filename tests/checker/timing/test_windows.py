@@ -159,7 +159,7 @@ def test_what_waits_for_ever_never_happens() -> None:
     assert list(found.lines) == [
         "Timing: impossible by default (lease no end): never, as lease has no end: The lease ends",
         "Possible only when lease <= 2.0003 s",
-        "In terms of all quantities: possible only when read + 2 s >= lease",
+        "In terms of all quantities it takes read + 2 s >= lease",
     ]
 
 
@@ -170,6 +170,6 @@ def test_quantities_of_a_state_have_a_name_for_each_value() -> None:
     changed = evolve(system.timing, quantities={**system.timing.quantities, "slow": slow})
     timing = ran(evolve(system, timing=changed), timed_worlds.token, timed_worlds.token)
     assert schedule(timing).latest == (0, 4, 9)
-    assert set(timing.durations.values) >= {"slow (4 s)", "slow (5 s)"}
+    assert set(timing.durations.values) >= {"slow", "slow (5 s)"}
     assert condition(timing, {"slow (5 s)"}).words == ("slow (5 s) >= 1 s",)
     assert timing.durations.values["slow (5 s)"] == Fraction(5)
