@@ -9,8 +9,10 @@ from timed_worlds import Raced, lease, left, racing, right, watchdog
 from rackproof.checker.timing.amounts import exact
 from rackproof.checker.timing.condition import clash, condition, longest_period
 from rackproof.checker.timing.durations import Durations
+from rackproof.checker.timing.moves import moves_of
 from rackproof.checker.timing.network import Conflict, Schedule
 from rackproof.checker.timing.possible import possible
+from rackproof.checker.timing.stalls import worst_stall
 from rackproof.checker.timing.windows import TimedTrace, longest, timed, windows
 from rackproof.checker.trace import Trace, for_ever, run
 from rackproof.model.kernel import Firing, System, Transition, evolve
@@ -147,6 +149,40 @@ def test_bad_values_are_told() -> None:
         ran(watchdog(5, 4, 10), timed_worlds.token)
     with pytest.raises(InputError, match="lease is nan s, and nothing takes less than no time"):
         ran(lease(lease_s=float("nan")), timed_worlds.start)
+
+
+def test_bounds_that_change_begin_anew() -> None:
+    system = watchdog(1, 4, 10)
+    assert system.timing is not None
+    limit = evolve(system.timing.quantities["limit"], value=lambda w, _: 10.0 + w.tokens)
+    changed = evolve(system.timing, quantities={**system.timing.quantities, "limit": limit})
+    timing = ran(evolve(system, timing=changed), timed_worlds.token, timed_worlds.give_up)
+    assert isinstance(timing.solve(), Conflict)  # the second token comes within 4 s
+    steps = (timed_worlds.token, timed_worlds.token)
+    found = list(
+        windows(
+            run(evolve(system, timing=changed), [Firing(x, ()) for x in steps]), timing.durations
+        )
+    )
+    assert {(w.opened, w.closed) for w in found if w.firing.transition.name == "give_up"} == {
+        (0, 1),
+        (1, 2),
+        (2, 2),
+    }
+
+
+def test_a_least_may_count_from_before_a_step_is_possible() -> None:
+    slow = racing(3, 5)
+    assert slow.timing is not None
+    right_since = evolve(slow.timing.durations["right"], since=lambda w, _: w.left)
+    late = evolve(
+        slow.timing, durations={**slow.timing.durations, "right": evolve(right_since, most=None)}
+    )
+    timing = ran(evolve(slow, timing=late), left, right)
+    assert schedule(timing).earliest == (0, 3, 8)
+    stall = worst_stall(moves_of(evolve(slow, timing=late))).worst
+    assert stall is not None
+    assert stall.seconds is None
 
 
 def test_what_waits_for_ever_never_happens() -> None:
