@@ -1,10 +1,12 @@
 """Runs with times, worked out by hand."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 import timed_worlds
-from timed_worlds import Raced, lease, left, racing, right, watchdog
+from timed_worlds import Block, Raced, lease, left, racing, right, watchdog
 
 from rackproof.checker.timing.amounts import exact
 from rackproof.checker.timing.condition import clash, condition, longest_period
@@ -12,10 +14,10 @@ from rackproof.checker.timing.durations import Durations
 from rackproof.checker.timing.moves import moves_of
 from rackproof.checker.timing.network import Conflict, Schedule
 from rackproof.checker.timing.possible import possible
-from rackproof.checker.timing.stalls import worst_stall
+from rackproof.checker.timing.reach import violations
 from rackproof.checker.timing.windows import TimedTrace, longest, timed, windows
 from rackproof.checker.trace import Trace, for_ever, run
-from rackproof.model.kernel import Firing, System, Transition, evolve
+from rackproof.model.kernel import Bound, Duration, Firing, System, Transition, evolve
 from rackproof.scenarios.worlds import InputError
 
 
@@ -171,18 +173,30 @@ def test_bounds_that_change_begin_anew() -> None:
     }
 
 
+def counting_from_the_start(system: System, holds: Callable[[Any], bool]) -> System:
+    """The block is written anew no earlier than 31 s after something is so."""
+    assert system.timing is not None
+    reuse = Duration("reuse", "", Bound(31.0), Bound(31.0), lambda world, _: holds(world))
+    durations = {**system.timing.durations, "reuse": reuse}
+    return evolve(system, timing=evolve(system.timing, durations=durations))
+
+
 def test_a_least_may_count_from_before_a_step_is_possible() -> None:
-    slow = racing(3, 5)
-    assert slow.timing is not None
-    right_since = evolve(slow.timing.durations["right"], since=lambda w, _: w.left)
-    late = evolve(
-        slow.timing, durations={**slow.timing.durations, "right": evolve(right_since, most=None)}
+    steps = (timed_worlds.start, timed_worlds.expire, timed_worlds.reuse)
+    system = counting_from_the_start(
+        lease(read_s=40), lambda w: w.reading or w.is_read or w.block == Block.FREED
     )
-    timing = ran(evolve(slow, timing=late), left, right)
-    assert schedule(timing).earliest == (0, 3, 8)
-    stall = worst_stall(moves_of(evolve(slow, timing=late))).worst
-    assert stall is not None
-    assert stall.seconds is None
+    timing = ran(system, *steps)
+    assert schedule(timing).earliest == (0, 0, 30, 31)
+    assert schedule(timing).latest == (0, 2, 30, 42)  # 40 s after the start at 2 s it is read
+    found = violations(moves_of(system), system.properties)
+    assert found.violated["no-overwrite"].schedule.earliest == (0, 0, 30, 31)
+
+
+def test_what_a_least_counts_from_is_so_where_the_step_is_possible() -> None:
+    system = counting_from_the_start(lease(read_s=40), lambda w: w.reading)
+    with pytest.raises(InputError, match="reuse counts from what is not so where it is possible"):
+        ran(system, timed_worlds.expire)
 
 
 def test_what_waits_for_ever_never_happens() -> None:
