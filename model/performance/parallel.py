@@ -62,7 +62,8 @@ class TensorParallel:
 class ExpertParallel:
     """Experts are dealt to the GPUs; attention is data-parallel, with a copy of it on every GPU.
 
-    In each layer with experts a token is sent once to every GPU that has one of its experts, and
+    A step's tokens, and their KV, count as dealt evenly (many requests, or context parallelism: one
+    short prompt alone takes longer than this says). In each layer with experts a token is sent once to every GPU that has one of its experts, and
     comes back from there: two all-to-alls, not overlapped. domain: so many GPUs reach one another
     over the scale-up link, the rest over scale_out (a link of one GPU). imbalance: load of the
     busiest expert GPU over the mean. efficiency: the share of a link that the kernels reach; 0.7 is
