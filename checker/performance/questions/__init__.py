@@ -14,7 +14,17 @@ from rackproof.checker.performance.answers import Answer
 from rackproof.checker.performance.study import Study
 
 DEFAULT: Final = "run"
-QUESTIONS: Final[tuple[str, ...]] = (DEFAULT, "published")
+QUESTIONS: Final[tuple[str, ...]] = (
+    DEFAULT,
+    "published",
+    "sizing",
+    "crossover",
+    "break-even",
+    "capacity",
+    "energy",
+    "roofline",
+    "playbook",
+)
 
 
 def question(name: str) -> Callable[[Study], Answer]:
