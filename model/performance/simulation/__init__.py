@@ -23,6 +23,8 @@ from rackproof.model.performance.simulation.setting import (
     Request,
     Slo,
 )
+from rackproof.model.performance.simulation.simulation import Simulation, simulate
+from rackproof.model.performance.simulation.steps import FixedEngine
 
 __all__ = [
     "TTFT_NAMES",
@@ -30,6 +32,7 @@ __all__ = [
     "Deployment",
     "Disaggregated",
     "Energy",
+    "FixedEngine",
     "HandOff",
     "Instance",
     "Pool",
@@ -38,7 +41,9 @@ __all__ = [
     "Request",
     "Run",
     "Series",
+    "Simulation",
     "Slo",
     "Spread",
     "Use",
+    "simulate",
 ]

@@ -96,9 +96,11 @@ class Disaggregated:
 
     prefill_tokens: of whole prompts batched in one prefill (one prompt at least). decode_batch: the
     most requests in a step. context_tokens: of prompt and output, the most a request may have.
-    back_pressure: KV is handed over only once decode has room for it, and stays where it is until
-    then; otherwise it waits at decode, in memory that nobody counts. paths: a link for each prefill
-    instance to each decode instance, where they are not all alike.
+    choose_early: the decode instance is chosen before the hand-off, rather than once KV has left
+    prefill (as the rack study has it). back_pressure: chosen early, and KV is handed over only once
+    there is room for it, and stays where it is until then; otherwise it waits at decode, in memory
+    that nobody counts. paths: a link from each prefill instance to each decode instance, chosen
+    early, where they are not all alike.
     """
 
     CALLED: ClassVar[str] = "deployment"
@@ -111,6 +113,7 @@ class Disaggregated:
     prefill_routing: str = "least-queued-tokens"
     decode_routing: str = "least-loaded"
     cache: PrefixCache | None = None
+    choose_early: bool = False
     back_pressure: bool = False
     context_tokens: int | None = field(default=None, validator=optional(positive))
     paths: tuple[tuple[Link, ...], ...] | None = None
@@ -129,6 +132,11 @@ class Disaggregated:
                 f"{called(type(self))}: paths are {self.prefill.count} rows (prefill) of "
                 f"{self.decode.count} links (decode)"
             )
+
+    @property
+    def chosen_early(self) -> bool:
+        """Whether the decode instance is known when the hand-off begins."""
+        return self.choose_early or self.back_pressure or self.paths is not None
 
     @property
     def pools(self) -> tuple[Pool, ...]:
