@@ -1,5 +1,7 @@
 """Transfer or recompute, as ranges of context length and as bandwidths."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from attrs import evolve
@@ -81,7 +83,7 @@ def test_very_long_contexts_over_25_gbe() -> None:
     """Attention catches up with the slow link in the end, past what any instance holds."""
     spans = over_length(Choice(LLAMA, link("25gbe")), 10_000_000)
     assert [span.better for span in spans] == ["transfer", "recompute", "transfer"]
-    assert 131_072 < spans[1].last_tokens
+    assert spans[1].last_tokens > 131_072
 
 
 def test_critical_bandwidth() -> None:
@@ -177,7 +179,7 @@ def test_search_misses_no_crossing(one: list[int], other: list[int]) -> None:
     found = runs(lambda n: one[n - 1], lambda n: other[n - 1], 1, last)
     told = [below for lo, hi, below in found for _ in range(lo, hi + 1)]
     assert told == [a < b for a, b in zip(one[:last], other[:last], strict=True)]
-    assert all(a[2] is not b[2] for a, b in zip(found, found[1:], strict=False))
+    assert all(a[2] is not b[2] for a, b in pairwise(found))
 
 
 @given(above=rising, below=rising, less=rising)
@@ -203,7 +205,7 @@ def test_questions_that_make_no_sense() -> None:
             over_bandwidth(choice, [3000, bad])  # type: ignore[list-item]
     with pytest.raises(ModelError, match="a context length: there is none to ask for"):
         over_bandwidth(choice, [])
-    with pytest.raises(ModelError, match="choice: efficiency is a share, above 0 and up to 1, not 0"):
+    with pytest.raises(ModelError, match="choice: efficiency is a share, above 0 and up to 1"):
         evolve(choice, efficiency=0)
     with pytest.raises(ModelError, match="choice: link_wait_s is a number, not nan"):
         evolve(choice, link_wait_s=float("nan"))

@@ -37,7 +37,7 @@ def test_every_preset_can_be_read_and_has_a_source(file: str) -> None:
     ],
 )
 def test_parameters_are_the_published_totals(name: str, billions: str, exactly: int) -> None:
-    """The model cards' totals; exact ones from the tensors of the published checkpoints."""
+    """As the model cards round them; and all that the shapes imply (less the biases of gates)."""
     model = architecture(name)
     digits = len(billions.partition(".")[2])
     assert f"{model.parameters / 1e9:.{digits}f}" == billions
@@ -97,7 +97,7 @@ def gpu_with(**entries: object) -> Gpu:
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, -math.inf, "8 TB/s", True, None, [8]])
 def test_no_rate_at_all(value: object) -> None:
-    with pytest.raises(ModelError, match="GPU mine: memory_GB_s is (positive|a number)") as error:
+    with pytest.raises(ModelError, match=r"GPU mine: memory_GB_s is (positive|a number)") as error:
         gpu_with(memory_GB_s=value)
     assert repr(value) in str(error.value)
 
@@ -121,7 +121,7 @@ def test_keys_and_names() -> None:
         evolve(architecture("llama-3-8b"), weights="fp4")
     with pytest.raises(ModelError, match=r"there is no link \['25gbe'\]"):
         link(["25gbe"])  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="GPU mine: compute_efficiency is a share, .* not 55"):
+    with pytest.raises(ModelError, match=r"GPU mine: compute_efficiency is a share, .* not 55"):
         gpu_with(compute_efficiency=55)
 
 
@@ -136,15 +136,15 @@ def model_with(**entries: object) -> Architecture:
 def test_models_of_ones_own() -> None:
     experts = {"experts": 4, "per_token": 2, "width": 3}
     assert model_with(mixture=experts).mixture == Mixture(4, 2, 3)
-    with pytest.raises(ModelError, match="model mine: layers is a whole number, not 2.5"):
+    with pytest.raises(ModelError, match=r"model mine: layers is a whole number"):
         model_with(layers=2.5)
     with pytest.raises(ModelError, match="mixture: 5 of 4 experts is too many"):
         model_with(mixture=experts | {"per_token": 5})
-    with pytest.raises(ModelError, match="mixture .*has no key 'expert'; did you mean experts"):
+    with pytest.raises(ModelError, match=r"mixture .*has no key 'expert'; did you mean experts"):
         model_with(mixture={"expert": 4})
-    with pytest.raises(ModelError, match="mixture .*needs experts"):
+    with pytest.raises(ModelError, match=r"mixture .*needs experts"):
         model_with(mixture={})
-    with pytest.raises(ModelError, match="latent attention .*is a map, not 512"):
+    with pytest.raises(ModelError, match=r"latent attention .*is a map, not 512"):
         model_with(latent=512)
     with pytest.raises(ModelError, match="model mine: dense_layers is more than 2 layers"):
         model_with(mixture=experts | {"dense_layers": 3})
@@ -160,7 +160,10 @@ def test_models_of_ones_own() -> None:
         ({"overhead_ms": -1}, "instance: overhead_ms is not negative; it is -1"),
         ({"kv": "bf16"}, "instance: kv is a KV format, not 'bf16'"),
         ({"parallel": "tensor"}, "instance: parallel is a parallelism, not 'tensor'"),
-        ({"memory_share": 0.1}, "llama-3-70b does not fit: its weights are 141.1 GB, and 4 x gb200"),
+        (
+            {"memory_share": 0.1},
+            "llama-3-70b does not fit: its weights are 141.1 GB, and 4 x",
+        ),
     ],
 )
 def test_instances_that_are_none(entries: dict[str, object], told: str) -> None:

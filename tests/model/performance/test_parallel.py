@@ -29,9 +29,7 @@ def test_experts_touched_by_a_batch() -> None:
     assert mixture.touched(1) == pytest.approx(8)
     assert mixture.touched(10_000) == pytest.approx(256)
     draw = random.Random(1)
-    counted = [
-        len({e for _ in range(32) for e in draw.sample(range(256), 8)}) for _ in range(2000)
-    ]
+    counted = [len({e for _ in range(32) for e in draw.sample(range(256), 8)}) for _ in range(2000)]
     assert mixture.touched(32) == pytest.approx(sum(counted) / len(counted), rel=0.005)
 
 
@@ -144,9 +142,13 @@ def test_experts_that_cannot_be_dealt(gpus: int, parallel: ExpertParallel, told:
 def test_what_is_no_parallelism() -> None:
     with pytest.raises(ModelError, match="llama-3-8b has no experts; it needs tensor parallelism"):
         Engine(
-            gpu("gb200"), 1, architecture("llama-3-8b"), kv_format("bf16"), parallel=ExpertParallel()
+            gpu("gb200"),
+            1,
+            architecture("llama-3-8b"),
+            kv_format("bf16"),
+            parallel=ExpertParallel(),
         )
-    with pytest.raises(ModelError, match="parallelism: imbalance is 1 or more, not 0.5"):
+    with pytest.raises(ModelError, match="parallelism: imbalance is 1 or more"):
         ExpertParallel(imbalance=0.5)
     with pytest.raises(ModelError, match="parallelism: scale_out is a link, not '400g'"):
         ExpertParallel(scale_out="400g")  # type: ignore[arg-type]

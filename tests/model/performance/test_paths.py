@@ -45,7 +45,9 @@ def test_worked_example_of_512_mib() -> None:
     assert f"{size / 100e9 * 1e3:.3f}" == "5.369"
 
 
-@pytest.mark.parametrize(("preset", "seconds"), [("4x200g-measured", 0.494), ("8x400g-measured", 0.226)])
+@pytest.mark.parametrize(
+    ("preset", "seconds"), [("4x200g-measured", 0.494), ("8x400g-measured", 0.226)]
+)
 def test_bandwidths_measured_by_mooncake(preset: str, seconds: float) -> None:
     """40 GB, as of 128k tokens of Llama 3 70B (131,072 x 327,680 B is 42.9 GB)."""
     assert link(preset).seconds(131_072 * 327_680) == pytest.approx(seconds, abs=0.001)
@@ -94,7 +96,9 @@ def test_incast_shares_the_receiver() -> None:
     """Three instances that send to one take three times as long; each had the link alone before."""
     fabric, placement = placed()
     target = named(placement, "decode-0")
-    loads = [Load(fabric.flows(named(placement, f"prefill-{i}"), target), KV_3000) for i in range(3)]
+    loads = [
+        Load(fabric.flows(named(placement, f"prefill-{i}"), target), KV_3000) for i in range(3)
+    ]
     alone = fabric.seconds(loads[0])
     assert alone == pytest.approx(5e-6 + KV_3000 / 3600e9)
     assert fabric.finish_s(loads) == pytest.approx([5e-6 + 3 * KV_3000 / 3600e9] * 3)
@@ -138,7 +142,7 @@ def test_a_gpu_without_its_host_goes_to_another() -> None:
 
 
 def test_unequal_instances_send_what_overlaps() -> None:
-    """6 GPUs to 4, as of tensor parallelism of 6 and 4: a GPU's sixth goes to one quarter or two."""
+    """6 GPUs to 4, as of tensor parallelism of so many: a GPU's sixth goes to a quarter or two."""
     rack = load_rack("hgx")
     gpus = rack.parts(Part.GPU)
     six, four = Instance("p", "prefill", gpus[:6], 0), Instance("d", "decode", gpus[8:12], 1)
