@@ -10,7 +10,11 @@ from attrs import field, frozen
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.architecture import BF16_BYTES, Architecture
 from rackproof.model.performance.catalogue import at_least_one, instance_of, positive, share
-from rackproof.model.performance.collectives import all_reduce_bytes, all_reduce_s
+from rackproof.model.performance.collectives import (
+    all_reduce_bytes,
+    all_reduce_s,
+    switch_reduce_s,
+)
 from rackproof.model.performance.hardware import Link
 
 _ALL_REDUCES_A_LAYER: Final = 2
@@ -31,13 +35,16 @@ class TensorParallel:
     """Every matrix is cut; two all-reduces a layer, not overlapped with anything.
 
     The KV cache is cut by heads, as far as there are any: latent attention has one vector a token,
-    which every GPU keeps.
+    which every GPU keeps. in_switch: reduced by the NVLink switch, rather than in a ring (as the
+    study has it), whose latency grows with the GPUs: 14 hops for 8 of them.
     """
 
     CALLED: ClassVar[str] = "parallelism"
 
     data_parallel: ClassVar[bool] = False
     imbalance: ClassVar[float] = 1.0
+
+    in_switch: bool = field(default=False, validator=instance_of(bool))
 
     def check(self, model: Architecture, gpus: int) -> None:
         """Refuse heads that cannot be dealt to the GPUs."""
@@ -49,8 +56,12 @@ class TensorParallel:
     def traffic(self, model: Architecture, tokens: int, gpus: int, link: Link) -> Traffic:
         """All-reduces of a step."""
         reduces, message = _ALL_REDUCES_A_LAYER * model.layers, tokens * model.width * BF16_BYTES
-        moved = reduces * all_reduce_bytes(message, gpus)
-        return Traffic(reduces * all_reduce_s(message, gpus, link), moved, link.joules(moved))
+        if gpus > 1 and self.in_switch:
+            moved, seconds = float(gpus * message), switch_reduce_s(message, link)
+        else:
+            moved = all_reduce_bytes(message, gpus)
+            seconds = all_reduce_s(message, gpus, link)
+        return Traffic(reduces * seconds, reduces * moved, reduces * link.joules(moved))
 
 
 @frozen

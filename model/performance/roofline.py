@@ -154,7 +154,7 @@ class Engine:
 
     @cached_property
     def _charged_a_token(self) -> tuple[float, float]:
-        """Matrix operations of a token, as of BF16: at the busiest expert GPU's pace, and evenly."""
+        """Matrix operations of a token, as of BF16: at the pace of the busiest GPU, and evenly."""
         model, speedup = self.model, self.gpu.speedup(self.model.precision)
         rest = model.common_parameters / speedup + model.head_parameters
         experts = model.expert_multiplied / speedup

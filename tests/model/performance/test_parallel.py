@@ -152,3 +152,15 @@ def test_what_is_no_parallelism() -> None:
         ExpertParallel(imbalance=0.5)
     with pytest.raises(ModelError, match="parallelism: scale_out is a link, not '400g'"):
         ExpertParallel(scale_out="400g")  # type: ignore[arg-type]
+
+
+def test_ring_and_switch() -> None:
+    """A ring of 8 has 14 hops, the switch two; and it sends a message once, not 14/8 times."""
+    model = architecture("llama-3-405b")
+    ring = TensorParallel().traffic(model, 1, 8, link("nvlink5"))
+    switch = TensorParallel(in_switch=True).traffic(model, 1, 8, link("nvlink5"))
+    message = 16384 * 2
+    assert ring.seconds == pytest.approx(252 * (14 * 5e-6 + 14 / 8 * message / 900e9))
+    assert switch.seconds == pytest.approx(252 * (2 * 5e-6 + message / 900e9))
+    assert (ring.bytes, switch.bytes) == (252 * 14 * message, 252 * 8 * message)
+    assert TensorParallel(in_switch=True).traffic(model, 1, 1, link("nvlink5")).seconds == 0
