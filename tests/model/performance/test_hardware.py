@@ -10,12 +10,15 @@ from rackproof.model.performance.architecture import Architecture, Mixture, arch
 from rackproof.model.performance.catalogue import made, presets
 from rackproof.model.performance.formats import kv_format
 from rackproof.model.performance.hardware import Gpu, Link, Precision, gpu, link, precision
+from rackproof.model.performance.nodes import Node, node
 from rackproof.model.performance.roofline import Engine
+from rackproof.model.rack import Part
 
 FILES = {
     "gpus.yaml": Gpu,
     "links.yaml": Link,
     "models.yaml": Architecture,
+    "nodes.yaml": Node,
     "precisions.yaml": Precision,
 }
 
@@ -66,6 +69,23 @@ def test_the_context_part_differs_in_memory_alone() -> None:
     part = evolve(gpu("gb200-context"), memory_GB_s=8000, memory_GB=186)
     whole = gpu("gb200")
     assert evolve(part, name="", text="", source="") == evolve(whole, name="", text="", source="")
+
+
+@pytest.mark.parametrize("name", presets("nodes.yaml", Node))
+def test_nodes_are_racks_of_their_gpus(name: str) -> None:
+    """The graph has as many GPUs a tray, joined at the rate of their scale-up link."""
+    server = node(name)
+    rack = server.build()
+    gpus = rack.parts(Part.GPU)
+    assert len(rack.gpus_of(rack.parts(Part.TRAY)[0])) == server.gpus
+    far = rack.path(gpus[0], gpus[server.nvlink_gpus - 1])
+    assert far is not None
+    assert far.bandwidth_GB_s == server.part.link.bandwidth_GB_s
+    assert far.latency_us == server.part.link.latency_us
+    if len(gpus) > server.nvlink_gpus:
+        beyond = rack.path(gpus[0], gpus[server.nvlink_gpus])
+        assert beyond is not None
+        assert beyond.bandwidth_GB_s < far.bandwidth_GB_s
 
 
 def test_what_is_only_announced_says_so() -> None:
