@@ -130,9 +130,14 @@ class Engine:
         return self.step((), batch, context)
 
     def step(self, spans: Iterable[tuple[int, int]], batch: int, context: int) -> Work:
-        """Both at once, as chunked prefill has it: the weights are read once."""
+        """Both at once, as chunked prefill has it: the weights are read once.
+
+        ``ModelError`` for numbers below 0, and for what is no number.
+        """
         model, spans = self.model, tuple(spans)
         new = sum(n for n, _ in spans)
+        if not (new >= 0 and batch >= 0 and context >= 0):
+            raise ModelError(f"a step has no {new!r} tokens, batch {batch!r}, context {context!r}")
         attention = sum(model.prefill_attention_flops(n, c) for n, c in spans)
         attention += model.decode_attention_flops(context + batch) if batch else 0
         cached = sum(c for _, c in spans) + (context + batch if batch else 0)
