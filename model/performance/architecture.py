@@ -77,7 +77,8 @@ class Mixture:
 
     def touched(self, tokens: float) -> float:
         """Experts of a layer that a batch needs, on average, routed evenly and independently."""
-        return self.experts * (1 - (1 - self.per_token / self.experts) ** tokens)
+        missed: float = (1 - self.per_token / self.experts) ** tokens
+        return self.experts * (1 - missed)
 
     def reached(self, members: int) -> float:
         """GPUs besides its own that a token is sent to, on average, with experts dealt evenly."""
@@ -86,7 +87,15 @@ class Mixture:
         return (members - 1) * (1 - missed)
 
 
-def _known_precision(instance: Architecture, attribute: Attribute[str], value: str) -> None:
+def _latent(value: object) -> Latent | None:
+    return part(Latent, value)
+
+
+def _mixture(value: object) -> Mixture | None:
+    return part(Mixture, value)
+
+
+def _known_precision(_: Architecture, __: Attribute[str], value: str) -> None:
     precision(value)
 
 
@@ -109,8 +118,8 @@ class Architecture:
     feed_forward: int = field(validator=positive)
     vocabulary: int = field(validator=positive)
     weights: str = field(default="bf16", validator=_known_precision)
-    latent: Latent | None = field(default=None, converter=part(Latent))
-    mixture: Mixture | None = field(default=None, converter=part(Mixture))
+    latent: Latent | None = field(default=None, converter=_latent)
+    mixture: Mixture | None = field(default=None, converter=_mixture)
     text: str = ""
     source: str = ""
 

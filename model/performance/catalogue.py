@@ -65,15 +65,11 @@ def made(kind: type[T], name: str, entries: Mapping[str, Any]) -> T:
     return instance
 
 
-def part(kind: type[T]) -> Callable[[object], T | None]:
-    """A converter of a field that is itself a map of entries, or not there."""
-
-    def converted(value: object) -> T | None:
-        if value is None or isinstance(value, kind):
-            return value
-        return made(kind, "", value)  # type: ignore[arg-type]
-
-    return converted
+def part(kind: type[T], value: object) -> T | None:
+    """What a field that is itself a map of entries comes to; None if it is not there."""
+    if value is None or isinstance(value, kind):
+        return value
+    return made(kind, "", value)  # type: ignore[arg-type]
 
 
 def called(kind: Any) -> str:

@@ -60,7 +60,7 @@ class Precision:
         return self.bits_per_parameter / 8
 
 
-def _known_link(instance: Gpu, attribute: Attribute[str], value: str) -> None:
+def _known_link(_: Gpu, __: Attribute[str], value: str) -> None:
     link(value)
 
 

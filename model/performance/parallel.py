@@ -10,7 +10,11 @@ from attrs import field, frozen
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.architecture import BF16_BYTES, Architecture
 from rackproof.model.performance.catalogue import at_least_one, instance_of, positive, share
-from rackproof.model.performance.collectives import all_reduce_bytes, all_reduce_s
+from rackproof.model.performance.collectives import (
+    all_reduce_bytes,
+    all_reduce_s,
+    switch_reduce_s,
+)
 from rackproof.model.performance.hardware import Link
 
 _ALL_REDUCES_A_LAYER: Final = 2
@@ -31,31 +35,33 @@ class TensorParallel:
     """Every matrix is cut; two all-reduces a layer, not overlapped with anything.
 
     The KV cache is cut by heads, as far as there are any: latent attention has one vector a token,
-    which every GPU keeps.
+    which every GPU keeps. in_switch: reduced by the NVLink switch, rather than in a ring (as the
+    study has it), whose latency grows with the GPUs: 14 hops for 8 of them.
     """
 
     CALLED: ClassVar[str] = "parallelism"
 
+    data_parallel: ClassVar[bool] = False
     imbalance: ClassVar[float] = 1.0
+
+    in_switch: bool = field(default=False, validator=instance_of(bool))
 
     def check(self, model: Architecture, gpus: int) -> None:
         """Refuse heads that cannot be dealt to the GPUs."""
         if model.heads % gpus:
-            raise ModelError(f"{model.heads} heads of {model.name} have no even share of {gpus} GPUs")
-
-    def weight_copies(self, gpus: int) -> int:
-        """How often the weights that every token meets are kept."""
-        return 1
-
-    def kv_copies(self, model: Architecture, gpus: int) -> float:
-        """How often the KV cache of a token is kept."""
-        return max(1, gpus / model.kv_shards)
+            raise ModelError(
+                f"{model.heads} heads of {model.name} have no even share of {gpus} GPUs"
+            )
 
     def traffic(self, model: Architecture, tokens: int, gpus: int, link: Link) -> Traffic:
         """All-reduces of a step."""
         reduces, message = _ALL_REDUCES_A_LAYER * model.layers, tokens * model.width * BF16_BYTES
-        moved = reduces * all_reduce_bytes(message, gpus)
-        return Traffic(reduces * all_reduce_s(message, gpus, link), moved, link.joules(moved))
+        if gpus > 1 and self.in_switch:
+            moved, seconds = float(gpus * message), switch_reduce_s(message, link)
+        else:
+            moved = all_reduce_bytes(message, gpus)
+            seconds = all_reduce_s(message, gpus, link)
+        return Traffic(reduces * seconds, reduces * moved, reduces * link.joules(moved))
 
 
 @frozen
@@ -63,15 +69,18 @@ class ExpertParallel:
     """Experts are dealt to the GPUs; attention is data-parallel, with a copy of it on every GPU.
 
     A step's tokens, and their KV, count as dealt evenly (many requests, or context parallelism: one
-    short prompt alone takes longer than this says). In each layer with experts a token is sent once to every GPU that has one of its experts, and
-    comes back from there: two all-to-alls, not overlapped. domain: so many GPUs reach one another
-    over the scale-up link, the rest over scale_out (a link of one GPU). imbalance: load of the
-    busiest expert GPU over the mean. efficiency: the share of a link that the kernels reach; 0.7 is
-    DeepEP's 726 and 740 GB/s of 8 GPUs over 900 GB/s links, once the eighth that stays at home is
-    taken out. dispatch_bytes and combine_bytes: of a value on the way there (FP8) and back (BF16).
+    short prompt alone takes longer than this says). In each layer with experts a token is sent once
+    to every GPU that has one of its experts, and comes back from there: two all-to-alls, not
+    overlapped. domain: so many GPUs reach one another over the scale-up link, the rest over
+    scale_out (a link of one GPU). imbalance: load of the busiest expert GPU over the mean.
+    efficiency: the share of a link that the kernels reach; 0.7 is DeepEP's 726 and 740 GB/s of 8
+    GPUs over 900 GB/s links, once the eighth that stays at home is taken out. dispatch_bytes and
+    combine_bytes: of a value on the way there (FP8) and back (BF16).
     """
 
     CALLED: ClassVar[str] = "parallelism"
+
+    data_parallel: ClassVar[bool] = True
 
     scale_out: Link | None = field(default=None)
     domain: int = field(default=72, validator=positive)
@@ -97,16 +106,9 @@ class ExpertParallel:
             )
         if gpus > self.domain and self.scale_out is None:
             raise ModelError(
-                f"{gpus} GPUs are more than the {self.domain} of an NVLink domain; they need scale_out"
+                f"{gpus} GPUs are more than the {self.domain} of an NVLink domain; "
+                "they need scale_out"
             )
-
-    def weight_copies(self, gpus: int) -> int:
-        """How often the weights that every token meets are kept."""
-        return gpus
-
-    def kv_copies(self, model: Architecture, gpus: int) -> float:
-        """How often the KV cache of a token is kept."""
-        return 1
 
     def traffic(self, model: Architecture, tokens: int, gpus: int, link: Link) -> Traffic:
         """Dispatch and combine of a step, in every layer with experts."""

@@ -1,10 +1,10 @@
 """What it costs to move bytes between parts of a rack.
 
-seconds = latency + messages x overhead + bytes / (efficiency x bandwidth), where bandwidth is what a
-flow gets of the slowest link on its way. An instance sends shard to shard: one flow for each pair of
-GPUs that hold the same part of the KV cache. Flows that share a link (each direction is one) share
-it max-min fairly (Bertsekas and Gallager, Data Networks, section 6.5.2), and whoever ends leaves its
-share to the rest.
+seconds = latency + messages x overhead + bytes / (efficiency x bandwidth), where bandwidth is what
+a flow gets of the slowest link on its way. An instance sends shard to shard: one flow for each pair
+of GPUs that hold the same part of the KV cache. Flows that share a link (each direction is one)
+share it max-min fairly (Bertsekas and Gallager, Data Networks, section 6.5.2), and whoever ends
+leaves its share to the rest.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Messages:
     """How a paged KV cache is cut up: one message a block and layer, or one in all if merged.
 
     overhead_us: to post and complete one, on each GPU that sends. 0.9 is the difference of the 20
-    and 8 ms that a report on vLLM gives for 7,500 tokens over NVLink in pages of 16 and of 128, over
-    the 13,120 messages of a model of 32 layers that larger pages save.
+    and 8 ms that a report on vLLM gives for 7,500 tokens over NVLink in pages of 16 and of 128,
+    over the 13,120 messages that larger pages save a model of 32 layers (the report names none).
     """
 
     CALLED: ClassVar[str] = "messages"
@@ -74,7 +74,7 @@ class Flow:
 
 @frozen
 class Load:
-    """A transfer: its flows, and bytes of them all; posted_s: for its messages, beside the bytes."""
+    """A transfer: its flows, and bytes of them all; posted_s: for its messages, on top."""
 
     CALLED: ClassVar[str] = "transfer"
 
@@ -187,8 +187,8 @@ class Fabric:
     def rates(self, flows: Sequence[Flow]) -> tuple[float, ...]:
         """Bytes a second of flows that go on together, max-min fair.
 
-        Again and again the link that leaves least to each of its flows is found, and these are given
-        just that.
+        Again and again the link that leaves least to each of its flows is found, and these are
+        given just that.
         """
         rates: dict[int, float] = {i: inf for i, flow in enumerate(flows) if not flow.edges}
         while len(rates) < len(flows):

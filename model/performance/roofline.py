@@ -73,9 +73,9 @@ class Engine:
         self.gpu.speedup(self.model.precision)
         if self.kv_capacity_tokens < 1:
             raise ModelError(
-                f"{self.model.name} does not fit: its weights are {self.weight_bytes / 1e9:,.1f} GB, "
-                f"and {self.gpus} x {self.gpu.name} have {self._room / 1e9:,.1f} GB for weights and "
-                f"KV ({self.memory_share:.0%} of {self.gpus} x {self.gpu.memory_GB:g} GB)"
+                f"{self.model.name} does not fit: its weights are {self.weight_bytes / 1e9:,.1f} "
+                f"GB, and {self.gpus} x {self.gpu.name} have {self._room / 1e9:,.1f} GB for them "
+                f"and KV ({self.memory_share:.0%} of {self.gpus} x {self.gpu.memory_GB:g} GB)"
             )
 
     @cached_property
@@ -105,8 +105,11 @@ class Engine:
     @cached_property
     def weight_bytes(self) -> float:
         """Bytes of the weights on all its GPUs, copies included."""
-        copies = self.parallel.weight_copies(self.gpus)
-        return copies * self.model.common_bytes + self.model.routed_bytes
+        return self._weight_copies * self.model.common_bytes + self.model.routed_bytes
+
+    @property
+    def _weight_copies(self) -> int:
+        return self.gpus if self.parallel.data_parallel else 1
 
     @cached_property
     def kv_bytes_per_token(self) -> float:
@@ -116,7 +119,7 @@ class Engine:
     @cached_property
     def kv_copies(self) -> float:
         """How often the KV of a token is kept by its GPUs."""
-        return self.parallel.kv_copies(self.model, self.gpus)
+        return 1 if self.parallel.data_parallel else max(1, self.gpus / self.model.kv_shards)
 
     @cached_property
     def kv_room_bytes(self) -> float:
@@ -142,9 +145,14 @@ class Engine:
         return self.step((), batch, context)
 
     def step(self, spans: Iterable[tuple[int, int]], batch: int, context: int) -> Work:
-        """Both at once, as chunked prefill has it: the weights are read once."""
+        """Both at once, as chunked prefill has it: the weights are read once.
+
+        ``ModelError`` for numbers below 0, and for what is no number.
+        """
         model, spans = self.model, tuple(spans)
         new = sum(n for n, _ in spans)
+        if not (new >= 0 and batch >= 0 and context >= 0):
+            raise ModelError(f"a step has no {new!r} tokens, batch {batch!r}, context {context!r}")
         attention = sum(model.prefill_attention_flops(n, c) for n, c in spans)
         attention += model.decode_attention_flops(context + batch) if batch else 0
         cached = sum(c for _, c in spans) + (context + batch if batch else 0)
@@ -158,7 +166,7 @@ class Engine:
     def _common_read(self) -> float:
         """Bytes of the weights that every step reads: of the embedding only what it needs."""
         embedding = self.model.head_parameters * BF16_BYTES
-        return self.parallel.weight_copies(self.gpus) * (self.model.common_bytes - embedding)
+        return self._weight_copies * (self.model.common_bytes - embedding)
 
     @cached_property
     def _rates(self) -> tuple[float, float]:
@@ -166,7 +174,7 @@ class Engine:
 
     @cached_property
     def _charged_a_token(self) -> tuple[float, float]:
-        """Matrix operations of a token in those of BF16: with the busiest expert GPU, and evenly."""
+        """Matrix operations of a token, as of BF16: at the pace of the busiest GPU, and evenly."""
         model, speedup = self.model, self.gpu.speedup(self.model.precision)
         rest = model.common_parameters / speedup + model.head_parameters
         experts = model.expert_multiplied / speedup

@@ -1,7 +1,7 @@
 """Fetch a request's KV cache over a link, or compute it again?
 
-Fetching wins iff wait + latency + messages + bytes / bandwidth < wait + prefill + hand-off. The cost
-of prefill a token falls at first (fixed costs are spread), then rises (attention): so at one
+Fetching wins iff wait + latency + messages + bytes / bandwidth < wait + prefill + hand-off. The
+cost of prefill a token falls at first (fixed costs are spread), then rises (attention): so at one
 bandwidth the answer may change twice over context length, and is a set of ranges, not a length.
 """
 
@@ -109,7 +109,7 @@ def over_length(choice: Choice, longest: int = LONGEST) -> tuple[Span, ...]:
 
 
 def over_bandwidth(choice: Choice, lengths: Iterable[int]) -> tuple[Threshold, ...]:
-    """For each length the bandwidth above which fetching wins: at one length there is one at most."""
+    """For each length the bandwidth above which fetching wins: at one length there is but one."""
     return tuple(_threshold(choice, n) for n in whole_numbers("a context length", lengths))
 
 
@@ -124,9 +124,7 @@ def _threshold(choice: Choice, tokens: int) -> Threshold:
     recompute_s = choice.recompute_s(tokens)
     left = recompute_s - choice.fixed_s(tokens)
     least = choice.size(tokens) / left / choice.efficiency if left > 0 else inf
-    return Threshold(
-        tokens, least if least < inf else None, choice.transfer_s(tokens), recompute_s
-    )
+    return Threshold(tokens, least if least < inf else None, choice.transfer_s(tokens), recompute_s)
 
 
 def mooncake_bytes_per_s(model: Architecture, flop_per_s: float, tokens: int) -> float:

@@ -31,9 +31,8 @@ def runs(one: Rising, other: Rising, first: int, last: int) -> tuple[tuple[int, 
 
     found: list[tuple[int, int, bool]] = []
     for lo, hi, below in decided(first, last):
-        if found and found[-1][2] is below:
-            lo = found.pop()[0]
-        found.append((lo, hi, below))
+        joined = found and found[-1][2] is below
+        found.append((found.pop()[0] if joined else lo, hi, below))
     return tuple(found)
 
 
