@@ -385,6 +385,9 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
     "--ask", "asked", multiple=True, metavar="QUESTION", help="What is asked (more than once)."
 )
 @click.option(
+    "--variant", "variants", multiple=True, metavar="NAME", help="Only this (more than once)."
+)
+@click.option(
     "--plot", "plot_to", type=click.Path(path_type=Path), metavar="DIR", help="Draw plots as SVG."
 )
 @click.option(
@@ -401,6 +404,7 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
 def simulate(
     files: Sequence[str],
     asked: Sequence[str],
+    variants: Sequence[str],
     plot_to: Path | None,
     settings: Sequence[str],
     seed: int | None,
@@ -421,7 +425,7 @@ def simulate(
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     session = Session(Options(), int(verbose) - int(quiet), json_file)
-    return simulation(session, asked, settings, plot_to, seed).tell(files)
+    return simulation(session, asked, variants, settings, plot_to, seed).tell(files)
 
 
 @cli.command("list", epilog="Example: rackproof list properties")

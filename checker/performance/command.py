@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from attrs import define, field
+from attrs import define, evolve, field
 from rich.console import Console
 from rich.text import Text
 
@@ -37,6 +37,7 @@ class Simulation:
     session: Session
     questions: Sequence[str]
     plot_to: Path | None = None
+    variants: Sequence[str] = ()
     changes: Sequence[Node] = ()
     seed: int | None = None
     statuses: list[Status] = field(factory=lambda: [Status.OK])
@@ -54,7 +55,7 @@ class Simulation:
 
     def _file(self, path: Path) -> None:
         try:
-            plan = load(path, self.changes, self.seed)
+            plan = chosen(load(path, self.changes, self.seed), self.variants)
         except Exception as error:
             self._failed(error)
             return
@@ -109,6 +110,7 @@ class Simulation:
 def simulation(
     session: Session,
     asked: Sequence[str],
+    variants: Sequence[str],
     settings: Sequence[str],
     plot_to: Path | None,
     seed: int | None,
@@ -123,4 +125,20 @@ def simulation(
             plots.check()
     except InputError as error:
         raise click.UsageError(str(error)) from None
-    return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, changes, seed)
+    return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, variants, changes, seed)
+
+
+def chosen(plan: Plan, names: Sequence[str]) -> Plan:
+    """A plan with only some of its variants, in its order; ``InputError`` for one it has not."""
+    known = [variant.name for variant in plan.variants]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{plan.path}: {unknown('variant', name, known)}")
+    if not names:
+        return plan
+    variants = tuple(variant for variant in plan.variants if variant.name in names)
+    return evolve(
+        plan,
+        variants=variants,
+        published=tuple(figure for figure in plan.published if figure.variant in names),
+    )

@@ -15,6 +15,7 @@ from rackproof.model.performance.simulation import (
     Deployment,
     Disaggregated,
     Instance,
+    Record,
     Slo,
 )
 from rackproof.model.performance.workload import Arrivals, Lengths, Synthetic
@@ -22,9 +23,11 @@ from rackproof.model.performance.workload import Arrivals, Lengths, Synthetic
 KEPT: Final = 0.9
 """The share of the requests that keeps the SLO at a rate that is taken."""
 STEPS: Final = 6
-"""Halvings of the range of rates: the greatest is known to a 64th of the roofline's bound."""
-REQUESTS: Final = (200, 1200)
-"""At least and at most in a run; between them, as many as come in three times a request's stay."""
+"""Halvings of the range of rates: the greatest is known to a 64th of the range."""
+REQUESTS: Final = (300, 4000)
+"""At least and at most in a run; between them, as many as come in three stays of a request."""
+GROWS: Final = 1.25
+"""By how much TTFT may grow from the middle third to the last before that is a growing queue."""
 CV: Final = 0.25
 """Of the lengths within a shape."""
 
@@ -83,8 +86,7 @@ def bound_per_s(deployment: Deployment, shape: Shape, slo: Slo) -> float:
 
 def greatest_rate_per_s(deployment: Deployment, shape: Shape, slo: Slo) -> float:
     """The greatest rate of Poisson arrivals at which the SLO is kept, by halving; 0 for none."""
-    high = 1.5 * bound_per_s(deployment, shape, slo)
-    low, step = 0.0, high
+    low, step = 0.0, 1.5 * bound_per_s(deployment, shape, slo)
     for _ in range(STEPS):
         step /= 2
         if keeps(deployment, shape, slo, low + step):
@@ -93,12 +95,35 @@ def greatest_rate_per_s(deployment: Deployment, shape: Shape, slo: Slo) -> float
 
 
 def keeps(deployment: Deployment, shape: Shape, slo: Slo, rate: float) -> bool:
-    """Whether enough requests keep the SLO at a rate."""
-    stay = slo.ttft_s + shape.output * slo.tpot_s / 2
+    """Whether enough requests keep the SLO at a rate, for as long as it lasts.
+
+    The first third of the arrivals finds the rack empty, and the last sees it drain: the middle one
+    is judged. Where the last waits longer for its first tokens, the queue grows without end.
+    """
+    stay = shape.output * slo.tpot_s / 2
     count = min(max(math.ceil(3 * stay * rate), REQUESTS[0]), REQUESTS[1])
     lengths = Lengths(shape.prompt, CV), Lengths(shape.output, CV)
-    workload = Synthetic(Arrivals(rate), *lengths, count)
-    return run(deployment, workload, slo, 0.1).slo_attainment >= KEPT
+    records = run(deployment, Synthetic(Arrivals(rate), *lengths, count), slo, 0.0).records
+    middle, last = records[count // 3 : 2 * count // 3], records[2 * count // 3 :]
+    kept = sum(record_keeps(record, slo) for record in middle)
+    return kept >= KEPT * len(middle) and _ttft_s(last) <= GROWS * _ttft_s(middle)
+
+
+def record_keeps(record: Record, slo: Slo) -> bool:
+    """Whether a request kept the SLO; one that did not end has not."""
+    ttft = record.prefilled_s - record.arrival_s
+    return ttft <= slo.ttft_s and tpot_s(record) <= slo.tpot_s
+
+
+def tpot_s(record: Record) -> float:
+    """Seconds a token of a request, but the first."""
+    return (record.finished_s - record.prefilled_s) / max(record.output - 1, 1)
+
+
+def _ttft_s(records: Sequence[Record]) -> float:
+    """The mean; infinite where a first token never came."""
+    waits = [record.prefilled_s - record.arrival_s for record in records]
+    return math.inf if any(map(math.isnan, waits)) else sum(waits) / len(waits)
 
 
 def grid(prompts: Sequence[int], outputs: Sequence[int]) -> list[Shape]:

@@ -86,15 +86,15 @@ def misplaced_prefill(case: Case) -> Finding | None:
     use = case.use("prefill")
     if use is None or use.idle_while_waiting < BLOCKED or case.busy("prefill") > FULL:
         return None
-    wait = case.run.prefill_wait.p99
-    if wait < case.run.ttft_prefill.p99 / 2:
+    wait, ttft = case.run.prefill_wait.p99, case.run.ttft_prefill.p99
+    if ttft <= case.slo.ttft_s or wait < ttft / 2:
         return None
     return Finding(
         "misplaced-prefill",
         "high TTFT while prefill is idle",
         f"prefill is busy {case.busy('prefill'):.0%} of the time, and for "
         f"{use.idle_while_waiting:.0%} of it an instance idles while another has a queue; "
-        f"p99 of the wait {_ms(wait)} of TTFT p99 {_ms(case.run.ttft_prefill.p99)}",
+        f"p99 of the wait {_ms(wait)} of TTFT p99 {_ms(ttft)}",
         "route prefill by queued tokens or estimated completion, not in turn; "
         "if it does so, smaller batches (prefill-batch) leave work for the idle ones",
     )

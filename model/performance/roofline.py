@@ -34,12 +34,12 @@ class Work:
     link_bytes: float
     seconds: float
     joules: float
-    compute_s: float
-    memory_s: float
-    link_s: float
-    compute_J: float  # noqa: N815 (the unit)
-    memory_J: float  # noqa: N815
-    link_J: float  # noqa: N815
+    compute_s: float = 0.0
+    memory_s: float = 0.0
+    link_s: float = 0.0
+    compute_J: float = 0.0  # noqa: N815 (the unit)
+    memory_J: float = 0.0  # noqa: N815
+    link_J: float = 0.0  # noqa: N815
 
     @property
     def bound(self) -> str:

@@ -75,8 +75,8 @@ def _over_links(name: str, choices: Iterable[Choice], worst: Threshold) -> Table
         rows.append((choice.link.name, choice.link.bytes_per_s, *told))
     least = worst.least_bytes_per_s
     note = (
-        f"Above {Unit.BYTES_PER_S.shown(least, 4)} transfer is quicker at every length (the length "
-        f"that asks most is {worst.tokens:,} tokens); latencies other than the first link's move it"
+        f"Above {Unit.BYTES_PER_S.shown(least, 4)} (with the first link's latency) transfer is "
+        f"quicker at every length; a context of {worst.tokens:,} tokens asks most"
         if least is not None
         else "At some lengths no bandwidth is enough: latency alone is longer than computing again"
     )

@@ -27,6 +27,8 @@ from rackproof.checker.performance.shapes import (
     fitted,
     greatest_rate_per_s,
     grid,
+    record_keeps,
+    tpot_s,
 )
 from rackproof.checker.performance.study import Study, run
 from rackproof.model.performance.simulation import (
@@ -132,8 +134,8 @@ def _by_shape(study: Study, ways: Ways) -> tuple[Table, Plot]:
         for c in cells
     )
     note = (
-        f"The greatest rate at which {KEPT:.0%} of {REQUESTS[0]} to {REQUESTS[1]:,} requests keep "
-        "the SLO; disaggregated in the split that the roofline suggests for the shape."
+        f"The greatest rate at which {KEPT:.0%} of the requests keep the SLO, of the middle third "
+        f"of runs of up to {REQUESTS[1]:,}; disaggregated in the split that the roofline suggests."
     )
     title = f"Aggregated or disaggregated on {gpus(ways.apart)} GPUs, by shape"
     return Table(title, columns, rows, (*_crossings(cells), note)), _ratios(title, cells)
@@ -311,16 +313,11 @@ def _ttft_p99(records: Sequence[Record]) -> float | None:
 
 
 def _tpot_p99(records: Sequence[Record]) -> float | None:
-    return _p99([_tpot(r) for r in records if r.output > 1])
-
-
-def _tpot(record: Record) -> float:
-    return (record.finished_s - record.prefilled_s) / max(record.output - 1, 1)
+    return _p99([tpot_s(r) for r in records if r.output > 1])
 
 
 def _kept(records: Sequence[Record], slo: Slo) -> float:
-    kept = [r.prefilled_s - r.arrival_s <= slo.ttft_s and _tpot(r) <= slo.tpot_s for r in records]
-    return sum(kept) / len(kept)
+    return sum(record_keeps(record, slo) for record in records) / len(records)
 
 
 def _p99(values: Sequence[float]) -> float | None:

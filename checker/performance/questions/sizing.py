@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from attrs import frozen
 
 from rackproof.checker.performance.answers import (
@@ -44,33 +42,21 @@ class Split:
 
 
 def ask(study: Study) -> Answer:
-    """A row a split of every disaggregated variant whose pools differ in more than their sizes."""
-    bases = list(_bases(study))
-    if not bases:
-        raise ModelError(f"{study.plan.path}: sizing is of disaggregated deployments; it has none")
-    tables, plots = [], []
-    for variant, deployment in bases:
-        splits = _tried(study, variant, deployment)
-        best = _best(splits)
-        title = f"Splits of {gpus(deployment)} GPUs"
-        title += f" ({variant.name})" if len(bases) > 1 else ""
-        tables.append(_table(title, splits, best))
-        plots.append(_plot(variant, title, splits, best))
-    return Answer("sizing", tuple(tables), tuple(plots))
+    """A row a split of the first disaggregated variant."""
+    variant, deployment = _base(study)
+    tried = splits(deployment)
+    runs = sweep(study, "split", tried, variant)
+    found = [Split(one, run) for one, run in zip(tried, runs, strict=True)]
+    best = _best(found)
+    title = f"Splits of {gpus(deployment)} GPUs ({variant.name})"
+    return Answer("sizing", (_table(title, found, best),), (_plot(variant, title, found, best),))
 
 
-def _bases(study: Study) -> Iterator[tuple[Variant, Disaggregated]]:
-    """The variants, but of those that differ in the split alone the first."""
-    seen = []
+def _base(study: Study) -> tuple[Variant, Disaggregated]:
     for variant in study.plan.variants:
-        deployment = variant.deployment
-        if not isinstance(deployment, Disaggregated):
-            continue
-        pools = deployment.prefill.engine, deployment.decode.engine, deployment.hand_off
-        key = (*pools, variant.workload, variant.slo, gpus(deployment))
-        if key not in seen:
-            seen.append(key)
-            yield variant, deployment
+        if isinstance(variant.deployment, Disaggregated):
+            return variant, variant.deployment
+    raise ModelError(f"{study.plan.path}: sizing is of disaggregated deployments; it has none")
 
 
 def splits(deployment: Disaggregated) -> list[Disaggregated]:
@@ -80,12 +66,6 @@ def splits(deployment: Disaggregated) -> list[Disaggregated]:
     found = [one for one in sized if one is not None]
     step = -(-len(found) // MOST_SPLITS)
     return found[:: max(step, 1)]
-
-
-def _tried(study: Study, variant: Variant, deployment: Disaggregated) -> list[Split]:
-    tried = splits(deployment)
-    runs = sweep(study, "split", tried, variant)
-    return [Split(one, run) for one, run in zip(tried, runs, strict=True)]
 
 
 def _best(tried: list[Split]) -> Split | None:
@@ -129,7 +109,7 @@ def _plot(variant: Variant, title: str, tried: list[Split], best: Split | None) 
     )
     marks = (Mark(best.deployment.prefill.count, f"best, {best.name}"),) if best else ()
     return Plot(
-        f"splits-{variant.name}",
+        "splits",
         title,
         Axis("prefill instances"),
         Axis("share of the SLO", log=True),
