@@ -48,6 +48,7 @@ class Decode(Server):
         self._fresh: list[Job] = []
         self._since, self._planned = 0.0, 0
         self._cut = False
+        self._why = ""
 
     @property
     def waiting(self) -> int:
@@ -93,6 +94,9 @@ class Decode(Server):
 
     def ask(self, job: Job, granted: Callable[[], None]) -> None:
         """Reserve KV room for a request before its KV is sent, now or once there is room."""
+        if not self.up:
+            self.stranded.append(job)
+            return
         self.asking.append((job, job.attempt, granted))
         self._grant()
 
@@ -238,8 +242,10 @@ class Decode(Server):
         return "" if self.fits(job) else "kv"
 
     def _note(self, now: float, why: str) -> None:
-        self.blocked_batch.set(now, why == "batch")
-        self.blocked_kv.set(now, why == "kv")
+        if why != self._why:
+            self._why = why
+            self.blocked_batch.set(now, why == "batch")
+            self.blocked_kv.set(now, why == "kv")
 
     def _account(self, steps: int) -> None:
         """So many steps are done."""
