@@ -28,12 +28,12 @@ class Mixed(Decode):
         paces: dict[int, Pace],
     ) -> None:
         engine, most = deployment.pool.engine, deployment.decode_batch
-        super().__init__(f"instance-{index}", index, engine, most, owner, idling, paces)
+        super().__init__(f"worker-{index}", index, engine, most, owner, idling, paces)
         self.keep(deployment.cache)
         self.budget = deployment.chunk_tokens
         self.prompts: deque[Job] = deque()
         self._chunks: list[tuple[Job, int]] = []
-        self._work = Work(0, 0, 0, 0, 0)
+        self._work = Work(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @property
     def queued_tokens(self) -> int:
