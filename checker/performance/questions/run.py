@@ -69,7 +69,7 @@ def ask(study: Study) -> Answer:
     uses = [_use(variant, use) for variant, run in runs for use in run.pools]
     tables = (
         Table("What requests see", columns, tuple(rows), tuple(_notes(runs))),
-        Table("What pools do", OF_POOLS, tuple(uses)),
+        Table("What pools do", OF_POOLS, tuple(uses), names=2),
     )
     return Answer("run", tables, (_times(runs), *_queues(runs)))
 
