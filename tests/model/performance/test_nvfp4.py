@@ -425,3 +425,70 @@ def test_scales_read_in_another_way_are_wrong_by_a_factor() -> None:
     factors = read.dequantise()[written.codes % 8 > 0] / written.dequantise()[written.codes % 8 > 0]
     assert factors == pytest.approx(written.tensor_scale**2)
     assert factors[0] > 1e5
+
+
+# Faults planted in the codec, and the tests above that find them.
+
+
+def half_up(numbers: np.ndarray) -> np.ndarray:
+    return np.floor(numbers + 0.5)
+
+
+def towards_zero(numbers: np.ndarray) -> np.ndarray:
+    return np.floor(numbers)
+
+
+def no_cut(numbers: np.ndarray, _: float) -> np.ndarray:
+    return numbers
+
+
+def swapped(codes: np.ndarray) -> np.ndarray:
+    return codes[..., 1::2] | (codes[..., 0::2] << 4)
+
+
+def no_tensor_scale(_: Convention, scales: np.ndarray, __: float) -> np.ndarray:
+    return scales
+
+
+def sign_lost(values: np.ndarray) -> np.ndarray:
+    return values < 0
+
+
+HERE = "rackproof.model.performance.nvfp4"
+FAULTS = [
+    (f"{HERE}.minifloat.np.rint", half_up, test_a_block_by_hand),
+    (
+        f"{HERE}.minifloat.np.rint",
+        half_up,
+        lambda: test_codes_and_scales_are_those_of_the_published_steps(MODELOPT, "whole"),
+    ),
+    (f"{HERE}.minifloat.np.rint", towards_zero, test_the_bounds_are_tight),
+    (
+        f"{HERE}.minifloat.np.rint",
+        towards_zero,
+        lambda: test_bounds_hold_on_random_tensors(MODELOPT, "normal"),
+    ),
+    (f"{HERE}.minifloat.np.minimum", no_cut, test_what_is_larger_than_was_calibrated_saturates),
+    (f"{HERE}.minifloat.np.signbit", sign_lost, lambda: test_zeros_stay_zeros(MODELOPT)),
+    (f"{HERE}.codec.pack", swapped, test_a_block_by_hand),
+    (f"{HERE}.codec.Convention.step", no_tensor_scale, test_a_block_without_its_scales_is_wrong),
+    (
+        f"{HERE}.codec.Convention.step",
+        no_tensor_scale,
+        lambda: test_bounds_hold_on_random_tensors(TORCHAO, "small"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("place", "fault", "found_by"), FAULTS)
+def test_a_planted_fault_is_found(
+    place: str,
+    fault: Callable[..., np.ndarray],
+    found_by: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found_by()
+    with monkeypatch.context() as changed:
+        changed.setattr(place, fault)
+        with pytest.raises((AssertionError, ModelError)):
+            found_by()
