@@ -34,6 +34,8 @@ _SIXTH: Final = _ONE / SIX
 class Convention:
     """A way to choose scales, and to bring values into the range of E2M1.
 
+    What it computes with are numpy's functions, so that a solver can run them on symbolic values.
+
     tensor_scale: what is stored, from amax, the largest absolute value of the tensor. block_scale:
     what is rounded to E4M3, from that of each block, and amax. scaled: the values in the range of
     E2M1, from values, the rounded block scales, and amax. reciprocal: values are divided by the
@@ -61,12 +63,14 @@ class Convention:
 
 def _decoding(amax: np.float32) -> np.float32:
     """Amax / 2688."""
-    return max(amax / RANGE, LEAST_TENSOR_SCALE)
+    scale: np.float32 = np.maximum(amax / RANGE, LEAST_TENSOR_SCALE)
+    return scale
 
 
 def _encoding(amax: np.float32) -> np.float32:
     """2688 / amax."""
-    return RANGE / max(amax, RANGE * LEAST_TENSOR_SCALE)
+    scale: np.float32 = RANGE / np.maximum(amax, RANGE * LEAST_TENSOR_SCALE)
+    return scale
 
 
 TRANSFORMER_ENGINE: Final = Convention(
