@@ -2,7 +2,7 @@
 
 A code stands for ``e2m1 * block scale * tensor scale``. Where the bytes of a block are read with
 other scales than those they were written with, nothing tells, and the values are wrong: that is
-what the world's ``kv_consistent`` has of it (``rackproof.model.kv.Scales``).
+what the world's ``kv-consistent`` has of it (``rackproof.model.kv.Scales``).
 """
 
 from __future__ import annotations
