@@ -131,12 +131,11 @@ class Axis:
 
 @frozen
 class Series:
-    """A curve; with no ``line``, points."""
+    """A curve."""
 
     label: str
     xs: Sequence[float]
     ys: Sequence[float]
-    line: bool = True
 
 
 @frozen
