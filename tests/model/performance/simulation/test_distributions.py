@@ -33,8 +33,9 @@ def test_merged_is_as_if_added_to_one() -> None:
     one, parts = Distribution(exact=100), [Distribution(exact=100) for _ in range(3)]
     for _ in range(500):
         value, count = chance.choice([0.0, chance.expovariate(3)]), chance.randint(1, 3)
-        one.add(value, count)
-        chance.choice(parts).add(value, count)
+        for _ in range(count):
+            one.add(value)
+        chance.choice(parts).ramp(value, value, 1, count)
     merged = Distribution(exact=100)
     for part in parts:
         merged.merge(part)
@@ -51,7 +52,8 @@ def test_ramps_are_values_one_by_one() -> None:
     ramp, plain = Distribution(exact=0), Distribution(exact=0)
     ramp.ramp(0.010, 0.013, 301, 7)
     for value in np.linspace(0.010, 0.013, 301).tolist():
-        plain.add(value, 7)
+        for _ in range(7):
+            plain.add(value)
     assert ramp.spread().mean == pytest.approx(plain.spread().mean)
     assert ramp.spread().p90 == plain.spread().p90 == pytest.approx(0.0127, rel=0.006)
 
