@@ -71,6 +71,24 @@ def test_fallback_when_the_nvlink_switch_is_lost() -> None:
     assert (found.latency_us, found.pJ_per_bit) == (preset.latency_us, preset.pJ_per_bit)
 
 
+@pytest.mark.parametrize("name", ["nvl72", "hgx", "two-rack", str(RACKS / "pair.yaml")])
+def test_ways_are_those_of_the_rack(name: str) -> None:
+    """From some nodes to all: as wide and as quick as the rack's own search finds."""
+    rack = load_rack(name)
+    fabric, nodes = Fabric(rack), list(rack.graph)
+    for start in nodes[:: max(1, len(nodes) // 4)]:
+        for end in nodes[:: max(1, len(nodes) // 20)]:
+            theirs = rack.path(start, end)
+            if theirs is None:
+                with pytest.raises(ModelError, match="there is no way"):
+                    fabric.path(start, end)
+                continue
+            mine = fabric.path(start, end)
+            assert (mine.nodes[0], mine.nodes[-1]) == (start, end)
+            assert mine.bandwidth_GB_s == theirs.bandwidth_GB_s
+            assert mine.latency_us == pytest.approx(theirs.latency_us)
+
+
 def test_a_lost_nic_is_gone_round() -> None:
     """Its GPU reaches the network by way of a neighbour, whose NIC the two then share."""
     _, placement = placed()
