@@ -179,8 +179,7 @@ class Fabric:
         places = [node for node in self._left.parts(kind) if node != gpu]
         if not places:
             raise ModelError(f"rack {self.rack.name} has no {kind.value} left")
-        beside = [node for node in places if node in self._left.graph[gpu]]
-        paths = [self.path(gpu, node) for node in beside or places]
+        paths = [self.path(gpu, node) for node in places]
         return min(paths, key=lambda path: (-path.bandwidth_GB_s, path.latency_us))
 
     def link(self, flows: Sequence[Flow], name: str = "path") -> Link:

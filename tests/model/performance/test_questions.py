@@ -109,6 +109,13 @@ def test_ways_of_a_rack_and_what_is_left_of_them() -> None:
         ("pcie, network", "4.925"),
         ("c2c", "0.556"),
     ]
+    uneven = Fabric(placement.rack, lost={"nvlink-0", "nic-0", "store"})
+    rows_of_it = transfers(uneven, placement, LLAMA, [3000])
+    assert [(row.way, f"{row.seconds * 1e3:.2f}") for row in rows_of_it[:3]] == [
+        ("c2c, pcie, network", "9.86"),
+        ("pcie, network, c2c", "9.86"),
+        ("pcie, network", "4.93"),
+    ]
     paged = transfers(Fabric(placement.rack), placement, LLAMA, [3000], Messages(16))
     assert paged[0].posted_s == pytest.approx(188 * 80 * 0.9e-6)
     assert paged[0].seconds == pytest.approx(rows[0].seconds + paged[0].posted_s)
