@@ -214,7 +214,7 @@ def test_rates_are_max_min_fair(pairs: list[tuple[int, int]]) -> None:
 
 
 def two_ways() -> Fabric:
-    """Two GPUs with a wide, slow-to-start link to a third and fourth; a store that joins two nets."""
+    """A wide link with a high latency, a narrow one with a low; a store that joins two networks."""
     graph = nx.Graph()
     for i in range(4):
         graph.add_node(f"tray-{i}", kind="tray")
@@ -237,11 +237,8 @@ def two_ways() -> Fabric:
 def test_the_last_byte_counts_not_the_last_flow() -> None:
     """Half over 2 GB/s and 1 ms, half over 1 GB/s and 1 us."""
     fabric = two_ways()
-    pair = (
-        Instance("p", "prefill", ("gpu-0", "gpu-1"), 0),
-        Instance("d", "decode", ("gpu-2", "gpu-3"), 1),
-    )
-    flows = fabric.flows(*pair)
+    source = Instance("p", "prefill", ("gpu-0", "gpu-1"), 0)
+    flows = fabric.flows(source, Instance("d", "decode", ("gpu-2", "gpu-3"), 1))
     assert fabric.seconds(Load(flows, 2e5)) == pytest.approx(1e5 / 2e9 + 1e-3)
     assert fabric.seconds(Load(flows, 2e9)) == pytest.approx(1 + 1e-6)
     assert fabric.link(flows) == Link("path", 2.0, 1000, 15)

@@ -12,7 +12,7 @@ from rackproof.model.performance.questions import energy, roofline
 from rackproof.model.performance.questions.capacity import capacities
 from rackproof.model.performance.questions.paths import transfers
 from rackproof.model.performance.roofline import Engine
-from rackproof.model.rack import load_rack, place
+from rackproof.model.rack import Part, checked, load_rack, place
 
 LLAMA = Engine(gpu("gb200"), 4, architecture("llama-3-70b"), kv_format("bf16"))
 
@@ -119,6 +119,16 @@ def test_ways_of_a_rack_and_what_is_left_of_them() -> None:
     paged = transfers(Fabric(placement.rack), placement, LLAMA, [3000], Messages(16))
     assert paged[0].posted_s == pytest.approx(188 * 80 * 0.9e-6)
     assert paged[0].seconds == pytest.approx(rows[0].seconds + paged[0].posted_s)
+
+
+def test_a_slower_port_is_a_way_of_its_own() -> None:
+    rack = load_rack("nvl72")
+    graph = rack.graph.copy()
+    graph.edges["nic-0", "network"]["bandwidth_GB_s"] = 25
+    placement = place(checked("uneven", graph), prefill=2, decode=1)
+    fabric = Fabric(placement.rack, lost={"nvlink-0", "store", *rack.parts(Part.HOST)})
+    found = [row.seconds - row.latency_s for row in transfers(fabric, placement, LLAMA, [3000])]
+    assert found == pytest.approx([983_040_000 / 100e9, 983_040_000 / 200e9])
 
 
 @pytest.mark.parametrize("bad", [0, -3, 1.5, "8", None, True])
