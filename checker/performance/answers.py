@@ -41,7 +41,7 @@ class Unit(Enum):
 
     def shown(self, value: Value, digits: int = 3) -> str:
         """A value in SI units as people read it, with so many digits; - where there is none."""
-        if value is None:
+        if value is None or value != value:  # noqa: PLR0124 (NaN: it never came to be)
             return "-"
         if isinstance(value, bool):
             return "yes" if value else "no"
@@ -111,14 +111,17 @@ class Table:
     """Sentences rather than numbers: people see a paragraph a row."""
 
     def data(self) -> dict[str, Any]:
-        """Plain lists, maps, texts and numbers; what is not finite becomes a text."""
+        """Plain lists, maps, texts and numbers; no number that JSON does not have."""
         names = [column.name for column in self.columns]
         rows = [dict(zip(names, map(_plain, row), strict=True)) for row in self.rows]
         return {"title": self.title, "rows": rows, "notes": list(self.notes)}
 
 
 def _plain(value: Value) -> Value:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    """The same; None for what never came to be, a text for what never ends."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else str(value)
 
 
 @frozen

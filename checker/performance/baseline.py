@@ -26,14 +26,15 @@ def gpus(deployment: Deployment) -> int:
 
 
 def aggregated(deployment: Disaggregated) -> Aggregated:
-    """Aggregated on the same GPUs, prompts in chunks. ``ModelError`` where they are of two kinds:
-    then no pool of one kind is the same GPUs.
+    """Aggregated on the same GPUs, in instances like those that decode, prompts in chunks.
+
+    ``ModelError`` where no pool of these instances has the same GPUs.
     """
     engine = deployment.decode.engine
     if not uniform(deployment):
         raise ModelError(
-            "prefill and decode are on instances of two kinds; aggregated on the same GPUs needs "
-            "a pool of one kind"
+            "prefill and decode are on two kinds of GPUs, or of numbers that no pool of decode's "
+            "instances has: there is no aggregated deployment on the same GPUs"
         )
     return Aggregated(
         pool=Pool(engine, gpus(deployment) // engine.gpus),
@@ -45,8 +46,12 @@ def aggregated(deployment: Disaggregated) -> Aggregated:
 
 
 def uniform(deployment: Disaggregated) -> bool:
-    """Whether prefill and decode are on instances of one kind."""
-    return deployment.prefill.engine == deployment.decode.engine
+    """Whether the GPUs of prefill would do as instances that decode: the same kind, a number of
+    them that has no rest.
+    """
+    prefill, decode = (pool.engine for pool in deployment.pools)
+    kinds = [one.gpu if isinstance(one, Engine) else one for one in (prefill, decode)]
+    return kinds[0] == kinds[1] and gpus(deployment) % decode.gpus == 0
 
 
 def resized(deployment: Disaggregated, prefill: int) -> Disaggregated | None:

@@ -91,6 +91,9 @@ class Simulation:
                 answer = question(name)(study)
             tables.show(answer, self.out)
             self._draw(answer, study)
+        except ModelError as error:
+            self._failed(InputError(f"{study.plan.path}: {name}: {error}"))
+            return None
         except Exception as error:
             self._failed(error)
             return None

@@ -16,7 +16,7 @@ def engines(study: Study, role: str) -> list[tuple[str, Engine]]:
         if isinstance(engine, Engine):
             found.setdefault(named(engine), engine)
     if not found:
-        raise ModelError(f"{study.plan.path}: no instance of it is made of GPUs and a model")
+        raise ModelError("no instance of it is made of GPUs and a model")
     return list(found.items())
 
 

@@ -15,6 +15,7 @@ from attrs import frozen
 from rackproof.model.performance.simulation import (
     Deployment,
     Disaggregated,
+    HandOff,
     Pool,
     Run,
     Slo,
@@ -81,6 +82,19 @@ def findings(case: Case) -> tuple[Finding, ...]:
     return tuple(finding for finding in found if finding is not None)
 
 
+def never_fits(case: Case) -> Finding | None:
+    """Requests that no instance could ever take."""
+    run = case.run
+    if not run.rejected:
+        return None
+    return Finding(
+        "never-fits",
+        "requests are rejected",
+        f"{run.rejected:,} of {run.offered:,} could never fit; {run.reasons[0]}",
+        "a longer context, GPUs with more memory, or a smaller KV format",
+    )
+
+
 def misplaced_prefill(case: Case) -> Finding | None:
     """Prompts wait while prefill instances are idle."""
     use = case.use("prefill")
@@ -89,7 +103,7 @@ def misplaced_prefill(case: Case) -> Finding | None:
     if use.idle_while_waiting < BLOCKED or case.busy("prefill") > FULL:
         return None
     wait, ttft = case.run.prefill_wait.p99, case.run.ttft_prefill.p99
-    if ttft <= case.slo.ttft_s or wait < ttft / 2:
+    if not ttft > case.slo.ttft_s or wait < ttft / 2:
         return None
     return Finding(
         "misplaced-prefill",
@@ -115,7 +129,7 @@ def late_first_token(case: Case) -> Finding | None:
         return None
     run = case.run
     added = run.ttft_decode.p99 - run.ttft_prefill.p99
-    if run.ttft_decode.p99 <= case.slo.ttft_s or added < run.ttft_decode.p99 / 2:
+    if not run.ttft_decode.p99 > case.slo.ttft_s or added < run.ttft_decode.p99 / 2:
         return None
     moved, waited = run.hand_off.p99, run.decode_wait.p99
     where = "the hand-off" if moved > waited else "the queue of decode"
@@ -125,20 +139,20 @@ def late_first_token(case: Case) -> Finding | None:
         f"prefill is busy {case.busy('prefill'):.0%}; TTFT p99 is {_ms(run.ttft_prefill.p99)} at "
         f"the end of prefill and {_ms(run.ttft_decode.p99)} with hand-off and first step: most of "
         f"it is {where} (p99: hand-off {_ms(moved)}, queue of decode {_ms(waited)})",
-        "a faster link or streaming"
-        if moved > waited
-        else "more decode instances, or more KV room",
+        _first_token_remedy(moved > waited, case.disaggregated.hand_off),
     )
 
 
-def _first_token_remedy(moved: bool) -> str:
-    return "a faster link, or streaming" if moved else "more decode instances, or more room for KV"
+def _first_token_remedy(moved: bool, hand_off: HandOff) -> str:
+    if not moved:
+        return "more decode instances, or more room for KV"
+    return "a faster link" if hand_off.streaming else "a faster link, or streaming layer by layer"
 
 
 def prefill_overloaded(case: Case) -> Finding | None:
     """Prefill has no reserve, so that prompts queue."""
     use, run = case.use("prefill"), case.run
-    if use is None or case.busy("prefill") < FULL or run.ttft_prefill.p99 <= case.slo.ttft_s:
+    if use is None or case.busy("prefill") < FULL or not run.ttft_prefill.p99 > case.slo.ttft_s:
         return None
     decode = _decoding(case).utilisation
     return Finding(
@@ -166,7 +180,7 @@ def transfer_bound(case: Case) -> Finding | None:
         "late second token: hand-offs queue",
         f"a hand-off takes {_ms(run.hand_off_mean_all_s)} on average, over an idle link "
         f"{_ms(idle)}; {channels} x {deployment.hand_off.link.name}",
-        "more channels or a faster link, streaming layer by layer, a smaller KV format",
+        "more channels, a faster link, or a smaller KV format",
     )
 
 
@@ -203,7 +217,7 @@ def slowed_by_concurrency(case: Case) -> Finding | None:
     """A step takes longer the more requests are in it, and TPOT is over the SLO for it."""
     use, pool, run = _decoding(case), _pool(case), case.run
     engine = pool.engine
-    if case.disaggregated is None or run.tpot.p99 <= case.slo.tpot_s or not use.batch:
+    if case.disaggregated is None or not run.tpot.p99 > case.slo.tpot_s or not use.steps:
         return None
     context = run.prompt_tokens // max(run.offered, 1)
     alone = engine.step((), 1, context).seconds
@@ -223,9 +237,9 @@ def slowed_by_concurrency(case: Case) -> Finding | None:
 def prefill_interference(case: Case) -> Finding | None:
     """Prompts in decode's steps: some tokens come late."""
     run = case.run
-    if case.disaggregated is not None or run.itl.p99 < SPIKED * run.itl.p50:
+    if case.disaggregated is not None or not run.itl.p99 >= SPIKED * run.itl.p50:
         return None
-    if run.itl.p99 <= case.slo.tpot_s:
+    if not run.itl.p99 > case.slo.tpot_s:
         return None
     return Finding(
         "prefill-interference",
@@ -270,6 +284,7 @@ def _ms(seconds: float) -> str:
 
 
 DIAGNOSES: Final[tuple[Callable[[Case], Finding | None], ...]] = (
+    never_fits,
     misplaced_prefill,
     prefill_overloaded,
     late_first_token,

@@ -374,4 +374,4 @@ def test_a_value_is_shown_as_people_write_it(unit: Unit, value: float, text: str
 
 def test_what_is_not_finite_is_a_text_in_json() -> None:
     table = Table("t", (Column("a", "a", Unit.SECONDS),), ((float("inf"),), (float("nan"),)))
-    assert [row["a_s"] for row in table.data()["rows"]] == ["inf", "nan"]
+    assert [row["a_s"] for row in table.data()["rows"]] == ["inf", None]

@@ -13,6 +13,7 @@ from rackproof.checker.performance.answers import (
     Series,
     Table,
     Unit,
+    Value,
 )
 from rackproof.checker.performance.study import Study
 from rackproof.model.performance.measures import MEASURES
@@ -67,10 +68,9 @@ def column(name: str) -> Column:
     return Column(measure.title, key.replace("-", "_"), UNITS[measure.kind])
 
 
-def row(run: Run, names: tuple[str, ...] = SHOWN) -> tuple[float | None, ...]:
-    """The measures of a run; None for what did not come to be."""
-    values = (MEASURES[name].of(run) for name in names)
-    return tuple(None if value != value else value for value in values)  # noqa: PLR0124 (NaN)
+def row(run: Run, names: tuple[str, ...] = SHOWN) -> tuple[float, ...]:
+    """The measures of a run; NaN for what did not come to be."""
+    return tuple(MEASURES[name].of(run) for name in names)
 
 
 def ask(study: Study) -> Answer:
@@ -82,7 +82,9 @@ def ask(study: Study) -> Answer:
         Column("requests", "completed", Unit.COUNT),
         Column("rejected", "rejected", Unit.COUNT),
     )
-    rows = [(v.name, *row(run), run.completed, run.rejected) for v, run in runs]
+    rows: list[tuple[Value, ...]] = [
+        (v.name, *row(run), run.completed, run.rejected) for v, run in runs
+    ]
     uses = [_use(variant, use) for variant, run in runs for use in run.pools]
     tables = (
         Table("What requests see", columns, tuple(rows), tuple(_notes(runs))),

@@ -56,7 +56,7 @@ def _base(study: Study) -> tuple[Variant, Disaggregated]:
     for variant in study.plan.variants:
         if isinstance(variant.deployment, Disaggregated):
             return variant, variant.deployment
-    raise ModelError(f"{study.plan.path}: sizing is of disaggregated deployments; it has none")
+    raise ModelError("sizing is of disaggregated deployments; it has none")
 
 
 def splits(deployment: Disaggregated) -> list[Disaggregated]:

@@ -67,6 +67,10 @@ LONG = load(output=600, requests=400)
 DEAR = {"memory_GB": 41}
 """Leaves room for 19,821 tokens of KV beside the weights."""
 SHOWN = {
+    "never-fits": (
+        lambda: diagnosed(apart(context_tokens=4000)),
+        lambda: diagnosed(apart(context_tokens=40_000)),
+    ),
     "misplaced-prefill": (
         lambda: diagnosed(apart(4, prefill_routing="round-robin"), BURSTS, Slo(1.0)),
         lambda: diagnosed(apart(8, prefill_routing="estimated-completion"), BURSTS, Slo(1.0)),
@@ -111,6 +115,14 @@ def test_a_diagnosis_is_made_where_it_fits_and_only_there(name: str) -> None:
     assert found.evidence
     assert found.remedy
     assert name not in does_not()
+
+
+def test_a_run_in_which_nothing_came_to_be_is_told_as_that() -> None:
+    assert set(diagnosed(apart(context_tokens=1), baseline=together(context_tokens=1))) == {
+        "never-fits"
+    }
+    single = Synthetic(Arrivals(5), Lengths(3000), Lengths(1, 0), 50)
+    assert diagnosed(apart(), single, baseline=together()) == {}
 
 
 def test_the_evidence_is_of_the_run() -> None:
