@@ -254,7 +254,7 @@ def below_baseline(case: Case) -> Finding | None:
     run, base = case.run, case.baseline
     if case.disaggregated is None or base is None:
         return None
-    if run.goodput_per_s >= LESS * base.goodput_per_s:
+    if not run.goodput_per_s < LESS * base.goodput_per_s:
         return None
     prefill, decode = case.busy("prefill"), _decoding(case).utilisation
     scarce = "prefill" if run.ttft_prefill.p99 > case.slo.ttft_s else "decode"

@@ -99,6 +99,39 @@ def test_both_conventions_of_ttft_are_named(capsys: pytest.CaptureFixture[str]) 
     assert "TTFT p99 (with hand-off and first step)" in out
 
 
+# The other bundled files
+
+
+@pytest.mark.parametrize(
+    "name", ["azure-code", "azure-conv", "h100-pairs", "mooncake", "moe", "rack-links"]
+)
+def test_a_bundled_file_runs_and_loses_no_request(name: str) -> None:
+    (answer,) = answers(str(FOLDER / f"{name}.yaml"))
+    assert all(row["completed"] >= 200 and row["rejected"] == 0 for row in rows(answer))
+
+
+def test_a_smaller_format_relieves_a_slow_link_and_a_cache_is_hit_by_those_who_ask_it() -> None:
+    pairs, cached = answers(str(FOLDER / "h100-pairs.yaml"), str(FOLDER / "mooncake.yaml"))
+    moved = {row["variant"]: row["hand_off_mean_s"] for row in rows(pairs)}
+    assert moved["25GbE, FP8 KV"] < moved["25GbE"] / 10
+    assert moved["25GbE, streaming"] < moved["25GbE"]
+    hits = {
+        row["variant"]: row["prefix_hits_share"]
+        for row in rows(cached, 1)
+        if row["pool"] == "prefill"
+    }
+    assert hits["no cache"] is None
+    assert hits["cache, estimated completion"] > hits["cache, fewest queued tokens"] > 0
+
+
+def test_a_rack_without_its_switches_hands_over_by_the_network() -> None:
+    (answer,) = answers(str(FOLDER / "rack-links.yaml"))
+    moved = [row["hand_off_mean_s"] for row in rows(answer)]
+    whole, fallen, half = moved
+    assert whole < half < fallen
+    assert fallen == pytest.approx(0.0049503, rel=0.01)  # 4x400G of the published study
+
+
 # Questions
 
 
@@ -301,6 +334,18 @@ def test_a_request_that_can_never_fit_is_told(capsys: pytest.CaptureFixture[str]
     assert run(["simulate", "small.yaml", "--set", "deployment.longest-context=600 tokens"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"1 prefill \+ 2 decode: .*600", out)
+
+
+def test_a_trace_of_one_request() -> None:
+    Path("t.csv").write_text(CSV)
+    trace = (
+        "synthetic: {requests: 60, rate: 40 /s, prompt: 500 tokens, output: 40 tokens}",
+        "azure: {file: t.csv}",
+    )
+    run_, playbook = answers(written("x.yaml", trace), "--ask", "run", "--ask", "playbook")
+    (row,) = rows(run_)
+    assert (row["completed"], row["slo_met_share"]) == (1, 1)
+    assert rows(playbook)[0]["diagnosis"] == "none"
 
 
 @pytest.mark.parametrize(
