@@ -109,7 +109,7 @@ def _energy(simulation: Simulation) -> Energy:
         memory_J=sum(server.memory_J for server in servers),
         hand_off_J=simulation.channels.joules,
         collectives_J=sum(server.link_J for server in servers),
-        output_tokens=simulation.meters.output_tokens,
+        output_tokens=simulation.meters.served_tokens,
     )
 
 
