@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def told(simulation: Simulation) -> Run:
     """The result of a run that has ended."""
-    meters, horizon = simulation.meters, simulation.now
+    meters, channels, horizon = simulation.meters, simulation.channels, simulation.now
     spreads = {name: values.spread() for name, values in meters.spreads.items()}
     attainment = meters.kept_slo / meters.measured if meters.measured else nan
     return Run(
@@ -32,6 +32,7 @@ def told(simulation: Simulation) -> Run:
         horizon_s=horizon,
         itl=_gaps(simulation.decode).spread(),
         hand_off_mean_all_s=_share(meters.hand_off_s, meters.handed_over),
+        hand_off_utilisation=_share(channels.busy_s, channels.count * horizon),
         slo_attainment=attainment,
         goodput_per_s=_share(attainment * meters.offered, meters.last_arrival_s),
         in_system=_share(meters.in_system.area(horizon), horizon),

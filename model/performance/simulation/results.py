@@ -125,6 +125,7 @@ class Run:
     that decode gives, the warm-up's too. prefill_wait: from arrival. hand_off: from the end of
     prefill until KV is at decode, with the wait for a channel; decode_wait: from then to a place in
     the batch; both of requests that nothing interrupted. hand_off_mean_all_s: the warm-up's too.
+    hand_off_utilisation: the share of the channels' seconds that they are taken.
     slo_attainment: of the requests after the warm-up, those rejected and lost among them.
     goodput_per_s: requests that kept it, a second of arrivals. in_system: requests on average, by
     integration; mean_stay_s: of all that were let in. reasons: of rejected and lost requests, the
@@ -146,6 +147,7 @@ class Run:
     e2e: Spread
     hand_off: Spread
     hand_off_mean_all_s: float
+    hand_off_utilisation: float
     prefill_wait: Spread
     decode_wait: Spread
     slo_attainment: float

@@ -112,6 +112,8 @@ def test_all_are_rejected() -> None:
     assert (run.completed, run.rejected) == (0, 5)
     assert math.isnan(run.ttft_prefill.mean)
     assert run.slo_attainment == 0
+    run = simulate(study(1, 1, context_tokens=10), [Request(0.0, 100, 100)])
+    assert (run.rejected, run.horizon_s) == (1, 0)
 
 
 def test_how_many_there_are() -> None:

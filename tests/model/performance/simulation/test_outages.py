@@ -177,6 +177,17 @@ def test_emitted_tokens_are_those_of_whole_steps() -> None:
     assert at == pytest.approx(max(time for time in times if time <= 2.0))
 
 
+def test_down_is_down() -> None:
+    def twice(simulation: Simulation) -> None:
+        server = simulation.decode[0]
+        server.start()
+        for job in server.stop() + server.stop():
+            simulation.decode_again(job)
+        simulation.believe(server, False)
+
+    assert run(study(6, 2), twice, count=800).completed == 800
+
+
 def test_the_past_is_over() -> None:
     def late(simulation: Simulation) -> None:
         simulation.at(simulation.now - 1, late)
