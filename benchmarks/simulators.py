@@ -92,53 +92,11 @@ def vidur(rows: Sequence[Row], metrics: bool = True) -> Callable[[], float]:
     """Microsoft's, of a checkout named by VIDUR_HOME; its step times replaced by the fixed ones."""
     sys.path.insert(0, os.environ["VIDUR_HOME"])
     os.environ["WANDB_MODE"] = "disabled"
-    from vidur import config as c  # noqa: PLC0415
-    from vidur.config.config import ClusterConfig, ReplicaConfig  # noqa: PLC0415
     from vidur.execution_time_predictor import ExecutionTimePredictorRegistry  # noqa: PLC0415
     from vidur.simulator import Simulator  # noqa: PLC0415
 
-    class Taken:
-        def __init__(self, seconds: float) -> None:
-            self.total_time = self.model_time = seconds
-            self.model_time_ms = seconds * 1e3
-
-    class Fixed:
-        def get_execution_time(self, batch: Any, stage: int) -> Taken:  # noqa: ARG002
-            done = [request.is_prefill_complete for request in batch.requests]
-            milliseconds = (not all(done)) * PREFILL_MS + any(done) * DECODE_MS
-            return Taken(milliseconds / 1e3)
-
     ExecutionTimePredictorRegistry.get = classmethod(lambda cls, *a, **k: Fixed())  # noqa: ARG005
-    folder = tempfile.mkdtemp()
-    trace = Path(folder) / "trace.csv"
-    with trace.open("w", newline="") as file:
-        header = ("arrived_at", "num_prefill_tokens", "num_decode_tokens")
-        csv.writer(file).writerows([header, *rows])
-    kept = dict.fromkeys(("request", "batch", "utilization"), metrics)
-    given = c.SimulationConfig(
-        log_level="error",
-        cluster_config=ClusterConfig(
-            num_replicas=PREFILL + DECODE,
-            replica_config=ReplicaConfig(model_name="meta-llama/Meta-Llama-3-8B"),
-            global_scheduler_config=c.RoundRobinGlobalSchedulerConfig(),
-            replica_scheduler_config=c.SarathiSchedulerConfig(
-                batch_size_cap=256, chunk_size=CHUNK, num_blocks=1_000_000
-            ),
-        ),
-        request_generator_config=c.TraceRequestGeneratorConfig(
-            trace_file=str(trace), max_tokens=200_000
-        ),
-        metrics_config=c.MetricsConfig(
-            write_metrics=metrics,
-            write_json_trace=False,
-            enable_chrome_trace=False,
-            store_plots=False,
-            output_dir=folder,
-            cache_dir=folder,
-            **{f"store_{name}_metrics": value for name, value in kept.items()},
-        ),
-    )
-    simulator = Simulator(given)
+    simulator = Simulator(vidur_setting(rows, metrics, Path(tempfile.mkdtemp())))
     requests = [event._request for _, event in simulator._event_queue]
 
     def run() -> float:
@@ -146,6 +104,53 @@ def vidur(rows: Sequence[Row], metrics: bool = True) -> Callable[[], float]:
         return sum(r.completed_at - r.arrived_at for r in requests) / len(requests)
 
     return run
+
+
+class Taken:
+    """What a step takes, as Vidur asks."""
+
+    def __init__(self, seconds: float) -> None:
+        self.total_time = self.model_time = seconds
+        self.model_time_ms = seconds * 1e3
+
+
+class Fixed:
+    """Vidur's predictor."""
+
+    def get_execution_time(self, batch: Any, stage: int) -> Taken:  # noqa: ARG002
+        """The same for all batches of a kind."""
+        done = [request.is_prefill_complete for request in batch.requests]
+        milliseconds = (not all(done)) * PREFILL_MS + any(done) * DECODE_MS
+        return Taken(milliseconds / 1e3)
+
+
+def vidur_setting(rows: Sequence[Row], metrics: bool, folder: Path) -> Any:
+    """As many replicas as there are instances, in turn, with Sarathi's chunks."""
+    from vidur import config as c  # noqa: PLC0415
+    from vidur.config.config import ClusterConfig, ReplicaConfig  # noqa: PLC0415
+
+    trace = folder / "trace.csv"
+    with trace.open("w", newline="") as file:
+        header = ("arrived_at", "num_prefill_tokens", "num_decode_tokens")
+        csv.writer(file).writerows([header, *rows])
+    kept = {f"store_{name}_metrics": metrics for name in ("request", "batch", "utilization")}
+    off = dict.fromkeys(("write_json_trace", "enable_chrome_trace", "store_plots"), False)
+    chunks = c.SarathiSchedulerConfig(batch_size_cap=256, chunk_size=CHUNK, num_blocks=1_000_000)
+    return c.SimulationConfig(
+        log_level="error",
+        cluster_config=ClusterConfig(
+            num_replicas=PREFILL + DECODE,
+            replica_config=ReplicaConfig(model_name="meta-llama/Meta-Llama-3-8B"),
+            global_scheduler_config=c.RoundRobinGlobalSchedulerConfig(),
+            replica_scheduler_config=chunks,
+        ),
+        request_generator_config=c.TraceRequestGeneratorConfig(
+            trace_file=str(trace), max_tokens=200_000
+        ),
+        metrics_config=c.MetricsConfig(
+            write_metrics=metrics, output_dir=str(folder), cache_dir=str(folder), **kept, **off
+        ),
+    )
 
 
 def vidur_without_metrics(rows: Sequence[Row]) -> Callable[[], float]:
