@@ -84,6 +84,11 @@ class Engine:
         return self.gpu.link
 
     @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return self.model.layers
+
+    @property
     def _room(self) -> float:
         return self.memory_share * self.gpu.memory_GB * 1e9 * self.gpus
 
