@@ -42,7 +42,6 @@ class Job:
     promise: Decode | None = None
     landed: bool = False
     streamed_s: float | None = None
-    queued_s: float = NEVER
     started_s: float = NEVER
     prefilled_s: float = NEVER
     prefill_end_s: float = NEVER

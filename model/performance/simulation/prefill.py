@@ -43,7 +43,6 @@ class Prefill(Server):
         return not self.queue or self._queued + job.known <= self.budget
 
     def put(self, job: Job) -> None:
-        job.queued_s = self.events.now
         self.queue.append(job)
         self._queued += job.known
         self.idling.change(self.events.now, 0, 1)
