@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.text import Text
 
 from rackproof.checker.performance import plots, tables
-from rackproof.checker.performance.answers import Answer
 from rackproof.checker.performance.questions import DEFAULT, QUESTIONS, question
 from rackproof.checker.performance.study import Study
 from rackproof.checker.reference import nearest_target
@@ -46,13 +45,19 @@ class Simulation:
     seed: int | None = None
     statuses: list[Status] = field(factory=lambda: [Status.OK])
     data: list[dict[str, Any]] = field(factory=list)
+    _stems: list[Path] = field(factory=list)
 
     def tell(self, files: Sequence[str]) -> int:
-        """Answer, and return the exit status."""
+        """Answer, and return the exit status; an interrupt ends it with what is known by then."""
         self.session.check_outputs()
-        for file in files:
-            for path in self._found(Path(file)):
-                self._file(path)
+        try:
+            for file in files:
+                for path in self._found(Path(file)):
+                    self.data.append({"file": str(path)})
+                    self._file(path, self.data[-1])
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            self.statuses.append(Status.INTERRUPTED)
         self.session.write(self.session.json_file, lambda: as_json(self.data))
         return worst([*self.session.troubles, *self.statuses])
 
@@ -65,56 +70,59 @@ class Simulation:
             self._failed(InputError(f"{path}: there is nothing to simulate in this folder"))
         return found
 
-    def _file(self, path: Path) -> None:
+    def _file(self, path: Path, data: dict[str, Any]) -> None:
+        """Answer what is asked of a file; data: what JSON will say of it."""
         try:
             plan = chosen(read(path, self.changes, self.seed), self.variants)
         except Exception as error:
-            self._failed(error)
+            data["errors"] = self._failed(error)
             return
         self.out.print(Text(plan.name, "bold underline"))
         self.out.print(Text(" ".join(filter(None, (str(path), plan.source))), "dim"))
+        data.update(name=plan.name, answers=[])
         study = Study(plan)
-        answers = [answer for name in self._asked(plan) if (answer := self._ask(study, name))]
-        self.data.append(
-            {"file": str(path), "name": plan.name, "answers": [a.data() for a in answers]}
-        )
+        for name in self._asked(plan):
+            data["answers"].append({"question": name})
+            try:
+                self._ask(study, name, data["answers"][-1])
+            except Exception as error:
+                data["answers"][-1]["errors"] = self._failed(error, f"{path}: {name}: ")
 
     def _asked(self, plan: Plan) -> Sequence[str]:
         """The questions of the command line; else the run, and figures where any were published."""
         default = (DEFAULT, "published") if plan.published else (DEFAULT,)
         return self.questions or default
 
-    def _ask(self, study: Study, name: str) -> Answer | None:
-        try:
-            with Ticker(f"{study.plan.path}: {name}", self.session.verbosity) as ticker:
-                study.progress = ticker.says
-                answer = question(name)(study)
-            tables.show(answer, self.out)
-            self._draw(answer, study)
-        except ModelError as error:
-            self._failed(InputError(f"{study.plan.path}: {name}: {error}"))
-            return None
-        except Exception as error:
-            self._failed(error)
-            return None
+    def _ask(self, study: Study, name: str, data: dict[str, Any]) -> None:
+        with Ticker(f"{study.plan.path}: {name}", self.session.verbosity) as ticker:
+            study.progress = ticker.says
+            answer = question(name)(study)
+        data.update(answer.data())
+        tables.show(answer, self.out)
         if answer.shortfalls:
             self.statuses.append(Status.VIOLATED)
-        return answer
+        if self.plot_to is not None:
+            for plot in answer.plots:
+                path = plots.draw(plot, self.plot_to, f"{self._stem(study.plan.path)}-{name}")
+                self.out.print(Text(f"  {path}", "dim"))
 
-    def _draw(self, answer: Answer, study: Study) -> None:
-        if self.plot_to is None:
-            return
-        for plot in answer.plots:
-            path = plots.draw(plot, self.plot_to, f"{study.plan.path.stem}-{answer.question}")
-            self.out.print(Text(f"  {path}", "dim"))
+    def _stem(self, path: Path) -> str:
+        """What plots of a file are called: its name, with a number where another has it too."""
+        alike = [one for one in self._stems if one.stem == path.stem]
+        if path not in alike:
+            self._stems.append(path)
+            alike.append(path)
+        place = alike.index(path)
+        return f"{path.stem}-{place + 1}" if place else path.stem
 
-    def _failed(self, error: Exception) -> None:
-        """Tell what is wrong with a file or a question; the others go on."""
+    def _failed(self, error: Exception, before: str = "") -> list[str]:
+        """Tell what is wrong with a file or a question, for the others go on; the messages."""
         wrong = failure(error, None)
         if isinstance(error, ModelError):
-            wrong = Failure((str(error),), Status.BAD_INPUT)
+            wrong = Failure((f"{before}{error}",), Status.BAD_INPUT)
         self.session.terminal().failed(wrong)
         self.statuses.append(wrong.status)
+        return list(wrong.lines)
 
     @property
     def out(self) -> Console:
@@ -154,11 +162,11 @@ def read(path: Path, changes: Sequence[Node], seed: int | None) -> Plan:
 
 
 def _is_meant(path: Path) -> bool:
-    """Whether a file of a folder is for this command; one that cannot be read is not."""
+    """Whether a file of a folder is for this command; one that cannot be read is, and is told."""
     try:
         return is_plan(read_text(path))
     except ScenarioError:
-        return False
+        return True
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> Plan:

@@ -259,6 +259,16 @@ def test_the_same_bytes_whatever_the_hash_seed() -> None:
     assert len(outputs) == 1
 
 
+def test_plots_of_files_with_one_name_do_not_overwrite_each_other() -> None:
+    Path("more").mkdir()
+    written("more/small.yaml", ("60", "50"))
+    assert run(["simulate", "small.yaml", "more", "--ask", "sizing", "--plot", "plots"]) == 0
+    assert sorted(path.name for path in Path("plots").iterdir()) == [
+        "small-2-sizing-splits.svg",
+        "small-sizing-splits.svg",
+    ]
+
+
 def test_plots_are_svg_without_a_date() -> None:
     assert run(["simulate", "small.yaml", "--ask", "sizing", "--plot", "here/plots"]) == 0
     (path,) = Path("here/plots").iterdir()
@@ -325,9 +335,22 @@ def test_a_trace_with_a_broken_row_loses_no_other(capsys: pytest.CaptureFixture[
     )
     assert run(["simulate", written("x.yaml", trace), "small.yaml"]) == 2
     out = capsys.readouterr().out
-    assert "t.csv:3: ContextTokens: '-480' is not a whole number of tokens" in out
+    assert "x.yaml: run: t.csv:3: ContextTokens: '-480' is not a whole number of tokens" in out
     assert "Traceback" not in out
     assert "What pools do" in out
+
+
+def test_json_tells_what_went_wrong_where() -> None:
+    written("x.yaml", ("gb200", "gb20"))
+    files = ["x.yaml", "small.yaml", "--ask", "published", "--ask", "roofline"]
+    assert run(["simulate", *files, "--json", "out.json"]) == 2
+    bad, good = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert bad["errors"] == [
+        "x.yaml:5: deployment.gpu: there is no GPU 'gb20'; did you mean gb200?"
+    ]
+    none, roofline = good["answers"]
+    assert none["errors"] == ["small.yaml: there are no published figures in it (published:)"]
+    assert roofline["tables"]
 
 
 def test_a_request_that_can_never_fit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
