@@ -193,7 +193,7 @@ def _figure(place: Place, variants: Sequence[str]) -> Published | None:
     found = place.record(keys, f"a map with {', '.join(keys[:-1])}")
     for key in keys[:-1]:
         if key not in found:
-            place.problems.add(place.line, f"{place.key}.{key}", "is missing")
+            place.lacks(key)
     if not found.keys() >= set(keys[:-1]):
         return None
     title = found["figure"].text()

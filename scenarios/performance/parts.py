@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -17,6 +17,15 @@ from rackproof.scenarios.places import Place
 
 T = TypeVar("T")
 _PARALLEL: Final = {"tensor": TensorParallel, "experts": ExpertParallel}
+
+
+Readers = Mapping[str, tuple[str, Callable[[Place], Any]]]
+"""For each key, what the model calls it, and what reads it."""
+
+
+def read_keys(found: Mapping[str, Place], readers: Readers) -> dict[str, Any]:
+    """What the keys that are there come to, by what the model calls them."""
+    return {name: read(found[key]) for key, (name, read) in readers.items() if key in found}
 
 
 def attempt(place: Place, make: Callable[[], T]) -> T | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rackproof.model.performance.simulation import Slo
 from rackproof.model.performance.workload import (
@@ -15,16 +15,69 @@ from rackproof.model.performance.workload import (
     azure_rows,
     mooncake_rows,
 )
+from rackproof.model.performance.workload.records import Row
 from rackproof.scenarios.performance.amounts import DURATION, PLAIN, RATE, tokens
-from rackproof.scenarios.performance.parts import attempt
+from rackproof.scenarios.performance.parts import Readers, attempt, read_keys
 from rackproof.scenarios.performance.plan import Workload
 from rackproof.scenarios.places import Place
 
 TRACES: Final = {"azure": azure_rows, "mooncake": mooncake_rows}
 KINDS: Final = ("synthetic", *TRACES)
-SYNTHETIC: Final = ("requests", "rate", "prompt", "output", "arrivals", "seed")
 MOST_REQUESTS: Final = 10**9
 MOST_SEED: Final = 2**63 - 1
+
+
+def _requests(place: Place) -> int | None:
+    return place.whole(1, MOST_REQUESTS)
+
+
+LENGTHS: Final[Readers] = {
+    "mean": ("mean", tokens),
+    "cv": ("cv", lambda place: PLAIN.read(place, least=True)),
+    "longest": ("longest", tokens),
+}
+
+
+def _variation(place: Place) -> float | None:
+    """Poisson, constant, or a map with the coefficient of variation of the gaps."""
+    if not place.is_map:
+        word = place.choice(("poisson", "constant"), "kind of arrivals")
+        return None if word is None else {"poisson": 1.0, "constant": 0.0}[word]
+    found = place.record(("cv",), "a map with cv")
+    if "cv" not in found:
+        place.lacks("cv")
+        return None
+    return PLAIN.read(found["cv"], least=True)
+
+
+def _lengths(place: Place) -> Lengths | None:
+    """A mean, or a map with a mean and more."""
+    if not place.is_map:
+        mean = tokens(place)
+        return None if mean is None else attempt(place, lambda: Lengths(mean))
+    found = place.record(LENGTHS, "a map with a mean")
+    if "mean" not in found:
+        place.lacks("mean")
+        return None
+    parts = read_keys(found, LENGTHS)
+    return None if None in parts.values() else attempt(place, lambda: Lengths(**parts))
+
+
+SYNTHETIC: Final[Readers] = {
+    "requests": ("requests", _requests),
+    "prompt": ("prompt", _lengths),
+    "output": ("output", _lengths),
+    "seed": ("seed", lambda place: place.whole(0, MOST_SEED)),
+}
+ARRIVALS: Final[Readers] = {
+    "rate": ("rate_per_s", RATE.read),
+    "arrivals": ("cv", _variation),
+}
+TRACE: Final[Readers] = {
+    "speed": ("speed", PLAIN.read),
+    "repeat": ("passes", lambda place: place.whole(1)),
+    "requests": ("requests", _requests),
+}
 
 
 def read_workload(place: Place, path: Path) -> Workload | None:
@@ -39,73 +92,32 @@ def read_workload(place: Place, path: Path) -> Workload | None:
 
 
 def _synthetic(place: Place) -> Synthetic | None:
-    found = place.record(SYNTHETIC, "a map with requests, rate, prompt and output")
-    for key in SYNTHETIC[:4]:
-        if key not in found:
-            place.problems.add(place.line, f"{place.key}.{key}", "is missing")
-    parts: dict[str, Any] = {}
-    for key in ("prompt", "output"):
-        parts[key] = _lengths(found[key]) if key in found else None
-    parts["arrivals"] = _arrivals(found)
-    parts["requests"] = found["requests"].whole(1, MOST_REQUESTS) if "requests" in found else None
-    parts["seed"] = found["seed"].whole(0, MOST_SEED) if "seed" in found else 1
-    return None if None in parts.values() else attempt(place, lambda: Synthetic(**parts))
-
-
-def _arrivals(found: Mapping[str, Place]) -> Arrivals | None:
-    """At a rate: poisson, constant, or with the variation of a map."""
-    rate = RATE.read(found["rate"]) if "rate" in found else None
-    cv: float | None = 1.0
-    if "arrivals" in found and found["arrivals"].is_map:
-        inner = found["arrivals"].record(("cv",), "a map with cv")
-        cv = PLAIN.read(inner["cv"], least=True) if "cv" in inner else None
-    elif "arrivals" in found:
-        word = found["arrivals"].choice(("poisson", "constant"), "kind of arrivals")
-        cv = None if word is None else {"poisson": 1.0, "constant": 0.0}[word]
-    if rate is None or cv is None:
+    found = place.record((*SYNTHETIC, *ARRIVALS), "a map with requests, rate, prompt and output")
+    lacking = [key for key in ("requests", "rate", "prompt", "output") if key not in found]
+    for key in lacking:
+        place.lacks(key)
+    parts, arrivals = read_keys(found, SYNTHETIC), read_keys(found, ARRIVALS)
+    if lacking or None in (*parts.values(), *arrivals.values()):
         return None
-    return attempt(found["rate"], lambda: Arrivals(rate, cv))
+    return attempt(place, lambda: Synthetic(Arrivals(**arrivals), **parts))
 
 
-def _lengths(place: Place) -> Lengths | None:
-    """A mean, or a map with a mean and more."""
-    if not place.is_map:
-        mean = tokens(place)
-        return None if mean is None else attempt(place, lambda: Lengths(mean))
-    found = place.record(("mean", "cv", "longest"), "a map with a mean")
-    if "mean" not in found:
-        place.problems.add(place.line, f"{place.key}.mean", "is missing")
-        return None
-    parts: dict[str, Any] = {"mean": tokens(found["mean"])}
-    if "cv" in found:
-        parts["cv"] = PLAIN.read(found["cv"], least=True)
-    if "longest" in found:
-        parts["longest"] = tokens(found["longest"])
-    return None if None in parts.values() else attempt(place, lambda: Lengths(**parts))
-
-
-def _trace(place: Place, rows: Callable[[Path], Any], path: Path) -> Replayed | None:
-    found = place.record(("file", "speed", "repeat", "requests"), "a map with a file")
-    if "file" not in found:
-        place.problems.add(place.line, f"{place.key}.file", "is missing")
-        return None
-    name = found["file"].text("the path of a trace")
+def _trace(place: Place, rows: Callable[[Path], Iterator[Row]], path: Path) -> Replayed | None:
+    found = place.record(("file", *TRACE), "a map with a file")
+    if "file" not in found and place.is_map:
+        place.lacks("file")
+    name = found["file"].text("the path of a trace") if "file" in found else None
     if name is None:
         return None
     file = path.parent / name
     if not file.is_file():
         found["file"].fail(f"there is no file {file}")
         return None
-    parts: dict[str, Any] = {}
-    if "speed" in found:
-        parts["speed"] = PLAIN.read(found["speed"])
-    if "requests" in found:
-        parts["requests"] = found["requests"].whole(1, MOST_REQUESTS)
-        parts["passes"] = None
-    if "repeat" in found:
-        parts["passes"] = found["repeat"].whole(1)
-    if any(parts[key] is None for key in parts if key != "passes"):
+    parts = read_keys(found, TRACE)
+    if None in parts.values():
         return None
+    if "requests" in parts:
+        parts.setdefault("passes", None)  # as often as it takes
     return attempt(place, lambda: Replayed(file, rows, **parts))
 
 
