@@ -8,6 +8,7 @@ lease is renewed by a thread that knows nothing of a hung GPU.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -266,7 +267,7 @@ def mean_of_first(delays: Sequence[Delay]) -> float:
     edges = sorted({0.0, last, *(e for d in delays for e in (d.low, d.high) if e < last)})
     nodes, weights = np.polynomial.legendre.leggauss(len(delays) // 2 + 1)
     total = 0.0
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         at = start + (end - start) * (nodes + 1) / 2
         none_yet = np.prod([delay.later_than(at) for delay in delays], axis=0)
         total += float(weights @ none_yet) * (end - start) / 2

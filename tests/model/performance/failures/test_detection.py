@@ -125,7 +125,7 @@ def test_bad_values() -> None:
         Lease("mine", 0)
     with pytest.raises(ModelError, match="ttl_s is a number, not nan"):
         Lease("mine", math.nan)
-    with pytest.raises(ModelError, match="misses is a whole number, not 1.5"):
+    with pytest.raises(ModelError, match=r"misses is a whole number, not 1\.5"):
         Heartbeat("mine", 1, 1.5)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="renewed_at is a share"):
         evolve(Lease("mine", 10), renewed_at=1.5)
