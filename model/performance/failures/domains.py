@@ -39,8 +39,14 @@ _SYMPTOMS: Final[Mapping[Part, Symptom]] = {
 else fails takes the host with it, and falls silent."""
 
 
-def struck(name: str, instances: Iterable[str], placement: Placement | None) -> Struck:
-    """What the failure of an instance or of a part of the rack does; ``ModelError`` for neither."""
+def struck(
+    name: str, instances: Iterable[str], placement: Placement | None, detour: bool = False
+) -> Struck:
+    """What the failure of an instance or of a part of the rack does; ``ModelError`` for neither.
+
+    detour: what is lost is a way out of the instances, which run on (NVLink between trays, with the
+    scale-out network in its place), rather than the instances.
+    """
     instances = tuple(instances)
     if name in instances:
         return Struck((name,), (), Symptom.CRASH)
@@ -54,6 +60,8 @@ def struck(name: str, instances: Iterable[str], placement: Placement | None) -> 
     stopped = tuple(i.name for i in placement.instances if not lost.isdisjoint(i.gpus))
     if not stopped:
         raise ModelError(f"no instance is lost with {name}: there is none on it")
+    if detour:
+        return Struck((), stopped, Symptom.LINK)
     return Struck(stopped, (), _SYMPTOMS.get(part, Symptom.SILENCE))
 
 
