@@ -66,5 +66,5 @@ def test_what_cannot_fail(name: str, message: str) -> None:
 
 
 def test_a_part_of_no_rack() -> None:
-    with pytest.raises(ModelError, match="there are prefill-0, .*; there is no rack"):
+    with pytest.raises(ModelError, match=r"there are prefill-0, .*; there is no rack"):
         struck("tray-2", NAMES, None)

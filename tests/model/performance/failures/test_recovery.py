@@ -82,5 +82,5 @@ def test_bad_recoveries() -> None:
         Recovery(Policy.RECOMPUTE, ETHERNET)
     with pytest.raises(ModelError, match="no negative time"):
         Recovery(Policy.STORE, ETHERNET, lookup_s=-1)
-    with pytest.raises(ModelError, match="nothing to choose from|no recovery to choose from"):
+    with pytest.raises(ModelError, match="no recovery to choose from"):
         cheapest(STORM, [])
