@@ -1,0 +1,220 @@
+"""Failures in a run: what goes down when, when it is known, and what is done for whom.
+
+In truth an instance stops at once; routers go on sending requests to it until they know. What they
+then do for everything that was on it, or was sent there since, is one storm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from attrs import define, field, frozen
+
+from rackproof.model.kernel import ModelError
+from rackproof.model.performance.failures.recovery import Policy, Recovery, Storm, cheapest
+from rackproof.model.performance.hardware import Link
+from rackproof.model.performance.simulation import Simulation
+from rackproof.model.performance.simulation.jobs import Job
+from rackproof.model.performance.simulation.server import Server
+from rackproof.model.performance.simulation.simulation import Action
+
+
+@frozen
+class Failure:
+    """A failure of a run, at a time in seconds (infinite: it never comes).
+
+    stopped: instances that go down. detoured: instances whose KV goes over the link ``detour`` once
+    the failure is known, and nowhere before. detection_s: until it is known (infinite: never).
+    recovery: for what was lost; of several, the one by which the storm is over first. restart_s:
+    until all is as before, once it is known (infinite: it stays so). resend: whether KV that was
+    sent to an instance which was down already is still where it came from, and is sent again.
+    """
+
+    at_s: float
+    stopped: tuple[str, ...] = ()
+    recovery: tuple[Recovery, ...] = (Recovery(Policy.RECOMPUTE),)
+    detection_s: float = 0.0
+    restart_s: float = math.inf
+    detoured: tuple[str, ...] = ()
+    detour: Link | None = None
+    resend: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse times that are none, and failures of nothing."""
+        for name in ("at_s", "detection_s", "restart_s"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise ModelError(f"a failure: {name} is not negative; it is {value!r}")
+        if not self.stopped and not self.detoured:
+            raise ModelError("a failure takes an instance, or a way to one; this takes nothing")
+        if self.detoured and self.detour is None:
+            raise ModelError(f"KV of {self.detoured[0]} has lost its way; which link has it now?")
+        if self.stopped and not self.recovery:
+            raise ModelError("a failure needs a recovery (abort is one)")
+
+
+@define(eq=False)
+class Casualty:
+    """A request that was on an instance as it failed, or was sent there since.
+
+    context: tokens of KV that it lost; 0 where its prefill had not ended. policy: what was done for
+    it, at ``again_s``; nothing if nobody ever knew. silent_s: when its client had the last token.
+    """
+
+    job: Job
+    context: int
+    silent_s: float
+    policy: str = ""
+    again_s: float = math.inf
+
+    @property
+    def recomputed(self) -> bool:
+        """Whether the prefill pool made its KV again."""
+        return self.policy.startswith(Policy.RECOMPUTE.value)
+
+
+@define(eq=False)
+class Outages:
+    """All failures of a run: a script for it, and the books of what came of them.
+
+    moved_bytes, moved_J: by recoveries, beside the hand-off.
+    """
+
+    failures: Sequence[Failure]
+    casualties: list[Casualty] = field(factory=list)
+    moved_bytes: float = 0.0
+    moved_J: float = 0.0  # noqa: N815 (the unit)
+    _egress: dict[str, float] = field(factory=dict)
+
+    def script(self) -> list[tuple[float, Action]]:
+        """What happens when, for ``simulate``."""
+        return [
+            (failure.at_s, partial(self._strike, failure))
+            for failure in self.failures
+            if math.isfinite(failure.at_s)
+        ]
+
+    def _strike(self, failure: Failure, simulation: Simulation) -> None:
+        down = [s for s in _named(simulation, failure.stopped) if s.up]
+        held = [self._lost(job, server, simulation) for server in down for job in server.stop()]
+        known_s = simulation.now + failure.detection_s
+        if failure.detoured:
+            ways = _named(simulation, failure.detoured)
+            simulation.detour(ways, failure.detour, known_s)
+            if math.isfinite(known_s + failure.restart_s):
+                back = partial(_straight, ways)
+                simulation.at(known_s + failure.restart_s, back)
+        if down and math.isfinite(known_s):
+            simulation.at(known_s, partial(self._know, failure, down, held))
+
+    def _lost(self, job: Job, server: Server, simulation: Simulation) -> Casualty:
+        """Note a request that an instance had."""
+        at_decode = any(server is other for other in simulation.decode)
+        context = job.known if job.emitted else 0
+        casualty = Casualty(job, context, job.last_token_s)
+        if context and not at_decode:
+            # Nobody copies KV that is on its way to decode.
+            casualty.policy = Policy.RECOMPUTE.value
+        self.casualties.append(casualty)
+        return casualty
+
+    def _know(
+        self, failure: Failure, down: list[Server], held: list[Casualty], simulation: Simulation
+    ) -> None:
+        for server in down:
+            simulation.believe(server, False)
+        self._recover(failure, [*held, *self._stranded(down, simulation)], simulation)
+        self._sweep(failure, down, simulation)
+        if math.isfinite(failure.restart_s):
+            simulation.at(simulation.now + failure.restart_s, partial(_back, down))
+
+    def _stranded(self, down: Iterable[Server], simulation: Simulation) -> list[Casualty]:
+        return [
+            self._lost(job, server, simulation)
+            for server in down
+            if not server.up
+            for job in server.take()
+        ]
+
+    def _sweep(self, failure: Failure, down: list[Server], simulation: Simulation) -> None:
+        """What was on its way as the router learnt of it arrives nowhere, too."""
+        self._recover(failure, self._stranded(down, simulation), simulation)
+        if any(server.coming and not server.up for server in down):
+            simulation.at(simulation.now + _SWEEP_S, partial(self._sweep, failure, down))
+
+    def _recover(
+        self, failure: Failure, lost: Sequence[Casualty], simulation: Simulation
+    ) -> None:
+        """One storm."""
+        if not lost:
+            return
+        choice = failure.recovery[0]
+        if len(failure.recovery) > 1:
+            choice = cheapest(storm(simulation, [c.context for c in lost if c.context]), failure.recovery)
+        for casualty in lost:
+            casualty.again_s = simulation.now
+            self._readmit(casualty, choice, failure.resend, simulation)
+
+    def _readmit(
+        self, casualty: Casualty, recovery: Recovery, resend: bool, simulation: Simulation
+    ) -> None:
+        job, policy = casualty.job, recovery.policy
+        if policy is Policy.ABORT:
+            casualty.policy = policy.value
+            simulation.lose(job, "its instance failed")
+        elif resend and job.source is not None:
+            casualty.policy, casualty.context = "resend", 0
+            simulation.hand_over_again(job)
+        elif casualty.policy or not casualty.context or policy is Policy.RECOMPUTE:
+            casualty.policy = Recovery(Policy.RECOMPUTE, first=recovery.first).text
+            simulation.prefill_again(job, first=recovery.first)
+        else:
+            casualty.policy = recovery.text
+            simulation.decode_again(job, self._fetched_s(job, recovery, simulation))
+
+    def _fetched_s(self, job: Job, recovery: Recovery, simulation: Simulation) -> float:
+        """How long until its KV has come, one after the other over one egress."""
+        if recovery.link is None:
+            return 0.0
+        size = job.known * simulation.decode[0].engine.kv_bytes_per_token
+        free_s = self._egress.get(recovery.link.name, 0.0)
+        end_s = max(simulation.now + recovery.lookup_s, free_s) + recovery.link.seconds(size)
+        self._egress[recovery.link.name] = end_s
+        self.moved_bytes += size
+        self.moved_J += recovery.link.joules(size)
+        return end_s - simulation.now
+
+
+_SWEEP_S = 0.01
+"""How often a router looks for what had been on its way."""
+
+
+def storm(simulation: Simulation, contexts: Sequence[int]) -> Storm:
+    """A storm as a router sees it: what is lost, and the prefill pool it believes in."""
+    up = [server for server in simulation.prefill if server.believed]
+    mean = max(1, round(sum(contexts) / len(contexts))) if contexts else 1
+    rate = sum(mean / server.engine.step([(mean, 0)], 0, 0).seconds for server in up)
+    offered = simulation.meters.prompt_tokens / simulation.now if simulation.now else 0.0
+    kv = simulation.decode[0].engine.kv_bytes_per_token
+    return Storm(tuple(contexts), kv, rate, offered)
+
+
+def _named(simulation: Simulation, names: Iterable[str]) -> list[Server]:
+    servers = {server.name: server for server in (*simulation.prefill, *simulation.decode)}
+    for name in names:
+        if name not in servers:
+            raise ModelError(f"there is no instance {name!r} to fail; there are {', '.join(servers)}")
+    return [servers[name] for name in names]
+
+
+def _back(down: Iterable[Server], simulation: Simulation) -> None:
+    for server in down:
+        if not server.up:
+            server.start()
+            simulation.believe(server, True)
+
+
+def _straight(ways: Iterable[Server], simulation: Simulation) -> None:
+    simulation.detour(ways, None, simulation.now)
