@@ -85,7 +85,7 @@ def share(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
 
 
 def _number(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
-    whole = field.type in (int, "int")
+    whole = field.type in (int, "int", "int | None")
     kinds = int if whole else int | float
     if not isinstance(value, kinds) or isinstance(value, bool) or not math.isfinite(value):
         what = "whole number" if whole else "number"

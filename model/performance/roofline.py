@@ -68,6 +68,21 @@ class Engine:
         return self.gpu.link
 
     @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return self.model.layers
+
+    @property
+    def flop_per_s(self) -> float:
+        """Operations a second that all its GPUs reach."""
+        return self.gpu.flop_per_s * self.gpus
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes of memory a second that all its GPUs reach."""
+        return self.gpu.bytes_per_s * self.gpus
+
+    @property
     def _room(self) -> float:
         return self.memory_share * self.gpu.memory_GB * 1e9 * self.gpus
 
@@ -107,7 +122,7 @@ class Engine:
 
     def _work(self, flops: float, size: float, tokens: int) -> Work:
         gpu, n = self.gpu, self.gpus
-        busy = max(flops / (gpu.flop_per_s * n), size / (gpu.bytes_per_s * n))
+        busy = max(flops / self.flop_per_s, size / self.bytes_per_s)
         reduces = _ALL_REDUCES_A_LAYER * self.model.layers
         message = tokens * self.model.width * 2
         moved = reduces * all_reduce_bytes(message, n)
