@@ -104,8 +104,7 @@ class Outages:
             ways = _named(simulation, failure.detoured)
             simulation.detour(ways, failure.detour, known_s)
             if math.isfinite(known_s + failure.restart_s):
-                back = partial(_straight, ways)
-                simulation.at(known_s + failure.restart_s, back)
+                simulation.at(known_s + failure.restart_s, partial(_straight, ways))
         if down and math.isfinite(known_s):
             simulation.at(known_s, partial(self._know, failure, down, held))
 
@@ -144,15 +143,15 @@ class Outages:
         if any(server.coming and not server.up for server in down):
             simulation.at(simulation.now + _SWEEP_S, partial(self._sweep, failure, down))
 
-    def _recover(
-        self, failure: Failure, lost: Sequence[Casualty], simulation: Simulation
-    ) -> None:
+    def _recover(self, failure: Failure, lost: Sequence[Casualty], simulation: Simulation) -> None:
         """One storm."""
         if not lost:
             return
         choice = failure.recovery[0]
         if len(failure.recovery) > 1:
-            choice = cheapest(storm(simulation, [c.context for c in lost if c.context]), failure.recovery)
+            choice = cheapest(
+                storm(simulation, [c.context for c in lost if c.context]), failure.recovery
+            )
         for casualty in lost:
             casualty.again_s = simulation.now
             self._readmit(casualty, choice, failure.resend, simulation)
@@ -205,7 +204,9 @@ def _named(simulation: Simulation, names: Iterable[str]) -> list[Server]:
     servers = {server.name: server for server in (*simulation.prefill, *simulation.decode)}
     for name in names:
         if name not in servers:
-            raise ModelError(f"there is no instance {name!r} to fail; there are {', '.join(servers)}")
+            raise ModelError(
+                f"there is no instance {name!r} to fail; there are {', '.join(servers)}"
+            )
     return [servers[name] for name in names]
 
 
