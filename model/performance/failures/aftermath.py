@@ -35,10 +35,11 @@ class Stall:
 class Aftermath:
     """What came of the failures of a run.
 
-    run, before: with them, and without. hit: requests that were on what failed, or were sent there.
+    run, before: with them, and without. hit: requests that were on what failed, or sent there.
     lost_tokens: of KV, that were on it. recomputed_tokens: by the prefill pool again. moved_bytes,
-    moved_J: by recoveries, beside the hand-off. work_J: more than without failure, for work and
-    what moves; idle_J: for GPUs that idle while it all takes longer. bystanders_ttft_p99_s,
+    recovery_J: of what is moved, beside the hand-off, and recomputed, each request alone. work_J:
+    more than without failure, for work and what moves (less, where fewer instances have fuller
+    batches); idle_J: for GPUs that idle while it all takes longer. bystanders_ttft_p99_s,
     ..._before_s: of the same requests. drained_s: from the first that was admitted again until the
     prefill pool has done as much as it would have (infinite: never; NaN: it had nothing to do
     again). slo, slo_before: the shares within objectives, of requests there from the first failure
@@ -51,7 +52,7 @@ class Aftermath:
     lost_tokens: int
     recomputed_tokens: int
     moved_bytes: float
-    moved_J: float  # noqa: N815 (the unit)
+    recovery_J: float  # noqa: N815 (the unit)
     work_J: float  # noqa: N815
     idle_J: float  # noqa: N815
     stall: Stall
@@ -90,7 +91,8 @@ def aftermath(
 
 def _compared(run: Run, before: Run, outages: Outages, slo: Slo, warm: int) -> Aftermath:
     casualties = outages.casualties
-    hit = {casualty.job.index for casualty in casualties}
+    gone = {record.index for record in run.records if record.outcome == "lost"}
+    hit = {casualty.job.index for casualty in casualties} | gone
     bystanders = [i for i in range(warm, len(run.records)) if i not in hit]
     drained_s = _drained(run, before, casualties)
     window = _window(outages.failures, before, casualties)
@@ -101,29 +103,30 @@ def _compared(run: Run, before: Run, outages: Outages, slo: Slo, warm: int) -> A
         before=before,
         hit=len(hit),
         lost_tokens=sum(casualty.context for casualty in casualties),
-        recomputed_tokens=sum(c.context for c in casualties if c.recomputed),
+        recomputed_tokens=sum(casualty.recomputed for casualty in casualties),
         moved_bytes=outages.moved_bytes,
-        moved_J=outages.moved_J,
+        recovery_J=outages.moved_J + outages.recomputed_J,
         work_J=work[0] - work[1] + outages.moved_J,
         idle_J=energies[0].static_J - energies[1].static_J,
-        stall=_stall(casualties),
+        stall=_stall(run, casualties),
         bystanders_ttft_p99_s=_ttft_p99(run, bystanders),
         bystanders_ttft_p99_before_s=_ttft_p99(before, bystanders),
         drained_s=drained_s,
         slo=_kept(run, window, slo),
         slo_before=_kept(before, window, slo),
-        policies=_policies(casualties),
+        policies=_policies(casualties, gone),
     )
 
 
-def _stall(casualties: Iterable[Casualty]) -> Stall:
+def _stall(run: Run, casualties: Iterable[Casualty]) -> Stall:
     """Of requests that had a first token when it struck."""
     streaming = {c.job.index: c.job for c in casualties if not math.isnan(c.silent_s)}
     gaps = [job.resumed_gap_s for job in streaming.values() if job.outcome == "completed"]
-    ended = len(streaming) - len(gaps)
+    ended = sum(r.outcome == "lost" and not math.isnan(r.prefilled_s) for r in run.records)
     if not gaps:
         return Stall(math.nan, math.nan, math.nan, 0, ended)
-    return Stall(float(np.mean(gaps)), float(np.percentile(gaps, 99)), max(gaps), len(gaps), ended)
+    p99 = float(np.percentile(gaps, 99))
+    return Stall(float(np.mean(gaps)), p99, max(gaps), len(gaps), ended)
 
 
 def _ttft_p99(run: Run, indices: Iterable[int]) -> float:
@@ -144,9 +147,8 @@ def _drained(run: Run, before: Run, casualties: Iterable[Casualty]) -> float:
     start = min(casualty.again_s for casualty in again)
     later = [(r.prefilled_s, r.prompt) for r in before.records]
     done = [(r.prefilled_s, -r.prompt) for r in run.records]
-    owed = [(c.again_s, c.context) for c in again] + [
-        (c.job.prefill_end_s, -c.context) for c in again
-    ]
+    owed = [(c.again_s, c.recomputed) for c in again]
+    owed += [(c.job.prefill_end_s, -c.recomputed) for c in again]
     level, last = 0, max(casualty.again_s for casualty in again)
     changes = sorted(c for c in (*later, *done, *owed) if not math.isnan(c[0]))
     for (time, change), following in zip(changes, [*changes[1:], (math.inf, 0)], strict=True):
@@ -182,6 +184,9 @@ def _keeps(record: Record, slo: Slo) -> bool:
     return per_token <= slo.tpot_s
 
 
-def _policies(casualties: Iterable[Casualty]) -> tuple[tuple[str, int], ...]:
+def _policies(casualties: Sequence[Casualty], gone: set[int]) -> tuple[tuple[str, int], ...]:
+    """What was done for how many; of those that nobody knew of, nothing."""
     names = [casualty.policy or "none" for casualty in casualties]
+    unknown = gone - {casualty.job.index for casualty in casualties}
+    names += ["none"] * len(unknown)
     return tuple((name, names.count(name)) for name in dict.fromkeys(names))

@@ -61,6 +61,7 @@ class Casualty:
 
     context: tokens of KV that it lost; 0 where its prefill had not ended. policy: what was done for
     it, at ``again_s``; nothing if nobody ever knew. silent_s: when its client had the last token.
+    recomputed: tokens that the prefill pool makes again.
     """
 
     job: Job
@@ -68,24 +69,22 @@ class Casualty:
     silent_s: float
     policy: str = ""
     again_s: float = math.inf
-
-    @property
-    def recomputed(self) -> bool:
-        """Whether the prefill pool made its KV again."""
-        return self.policy.startswith(Policy.RECOMPUTE.value)
+    recomputed: int = 0
 
 
 @define(eq=False)
 class Outages:
     """All failures of a run: a script for it, and the books of what came of them.
 
-    moved_bytes, moved_J: by recoveries, beside the hand-off.
+    moved_bytes, moved_J: by recoveries, beside the hand-off. recomputed_J: of what is recomputed,
+    each request alone.
     """
 
     failures: Sequence[Failure]
     casualties: list[Casualty] = field(factory=list)
     moved_bytes: float = 0.0
     moved_J: float = 0.0  # noqa: N815 (the unit)
+    recomputed_J: float = 0.0  # noqa: N815
     _egress: dict[str, float] = field(factory=dict)
 
     def script(self) -> list[tuple[float, Action]]:
@@ -111,7 +110,7 @@ class Outages:
     def _lost(self, job: Job, server: Server, simulation: Simulation) -> Casualty:
         """Note a request that an instance had."""
         at_decode = any(server is other for other in simulation.decode)
-        context = job.known if job.emitted else 0
+        context = job.known if job.ready else 0
         casualty = Casualty(job, context, job.last_token_s)
         if context and not at_decode:
             # Nobody copies KV that is on its way to decode.
@@ -168,6 +167,10 @@ class Outages:
             simulation.hand_over_again(job)
         elif casualty.policy or not casualty.context or policy is Policy.RECOMPUTE:
             casualty.policy = Recovery(Policy.RECOMPUTE, first=recovery.first).text
+            if job.emitted:
+                casualty.recomputed = job.known
+                work = simulation.prefill[0].engine.step([(job.known, 0)], 0, 0)
+                self.recomputed_J += work.joules
             simulation.prefill_again(job, first=recovery.first)
         else:
             casualty.policy = recovery.text

@@ -319,7 +319,7 @@ class Simulation:
         """To an instance that decodes, with its KV or before it."""
         assert isinstance(server, Decode)
         if job.landed:
-            server.enqueue(job)
+            self._last_leg(job, server)
         elif self._back_pressure:
             server.ask(job, partial(self._transfer, job, server))
         else:
@@ -331,6 +331,15 @@ class Simulation:
             link = self._paths[job.source.index][server.index]
         server.coming += 1
         end_s = self._transferred(job, link, self._detour(job, server))
+        self.events.at(end_s, self._arrived, job, server, job.attempt)
+
+    def _last_leg(self, job: Job, server: Decode) -> None:
+        """Where its KV is, any instance can have it, unless its way is another."""
+        if server.name not in self._detours:
+            server.enqueue(job)
+            return
+        server.coming += 1
+        end_s = self._transferred(job, self._link, self._detours[server.name])
         self.events.at(end_s, self._arrived, job, server, job.attempt)
 
     def _detour(self, job: Job, server: Server | None = None) -> tuple[Link, float] | None:
