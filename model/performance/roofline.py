@@ -62,7 +62,7 @@ class Engine:
                 f"({self.memory_share:.0%} of {self.gpus} x {self.gpu.memory_GB:g} GB)"
             )
 
-    @property
+    @cached_property
     def link(self) -> Link:
         """The link over which its GPUs reduce."""
         return self.gpu.link

@@ -48,6 +48,7 @@ class Decode(Server):
         self._fresh: list[Job] = []
         self._since, self._planned = 0.0, 0
         self._cut = False
+        self._why = ""
 
     @property
     def waiting(self) -> int:
@@ -88,19 +89,29 @@ class Decode(Server):
 
     def enqueue(self, job: Job) -> None:
         super().enqueue(job)
-        if self._planned > 1 and not self._cut:
-            self._shorten()
+        if self.queue:
+            why = self._obstacle(self.queue[0])
+            self._note(self.events.now, why)
+            if not why:
+                self._shorten()
 
     def ask(self, job: Job, granted: Callable[[], None]) -> None:
-        """Reserve KV room for a request before its KV is sent, now or once there is room."""
+        """Reserve KV room for a request before its KV is sent, between steps, once there is room."""
+        if not self.up:
+            self.stranded.append(job)
+            return
         self.asking.append((job, job.attempt, granted))
-        self._grant()
+        if self.idle:
+            self._grant()
+        elif self.fits(job):
+            self._shorten()
 
     def withdraw(self, job: Job) -> None:
         """It will not come after all."""
         self._keep_promise(job)
         self.kv.add(self.events.now, -job.reserved)
-        self._grant()
+        if self.idle:
+            self._grant()
 
     def turn(self, version: int) -> None:
         if version != self.version:
@@ -216,13 +227,10 @@ class Decode(Server):
         return pace
 
     def _shorten(self) -> None:
-        """End the leap with the step under way, if who waits first has a place then."""
-        now = self.events.now
-        why = self._obstacle(self.queue[0])
-        if why:
-            self._note(now, why)
+        """End the leap with the step under way."""
+        if self._cut or self._planned <= 1:
             return
-        pace = self._pace(self.batch)
+        now, pace = self.events.now, self._pace(self.batch)
         steps = pace.until(self.context, now - self._since, self._planned)
         self._cut = True
         if steps < self._planned:
@@ -238,8 +246,10 @@ class Decode(Server):
         return "" if self.fits(job) else "kv"
 
     def _note(self, now: float, why: str) -> None:
-        self.blocked_batch.set(now, why == "batch")
-        self.blocked_kv.set(now, why == "kv")
+        if why != self._why:
+            self._why = why
+            self.blocked_batch.set(now, why == "batch")
+            self.blocked_kv.set(now, why == "kv")
 
     def _account(self, steps: int) -> None:
         """So many steps are done."""

@@ -371,6 +371,8 @@ class Simulation:
             if server.up:
                 self._release(job)
             server.enqueue(job)
+        elif server.up:
+            self.refill(server)
 
     def _landed(self, job: Job, attempt: int) -> None:
         """Its KV is where any instance that decodes can have it."""
