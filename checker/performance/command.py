@@ -1,0 +1,144 @@
+"""The command simulate: every question of every file; what goes wrong with one loses no other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import define, evolve, field
+from rich.console import Console
+from rich.text import Text
+
+from rackproof.checker.performance import plots, tables
+from rackproof.checker.performance.answers import Answer
+from rackproof.checker.performance.questions import DEFAULT, QUESTIONS, question
+from rackproof.checker.performance.study import Study
+from rackproof.checker.report.progress import Ticker
+from rackproof.checker.report.terminal import console
+from rackproof.checker.session import Session, as_json
+from rackproof.checker.status import Status, worst
+from rackproof.checker.verify import Failure, failure
+from rackproof.model.kernel import ModelError
+from rackproof.scenarios.document import Node
+from rackproof.scenarios.errors import unknown
+from rackproof.scenarios.performance.loader import load
+from rackproof.scenarios.performance.overrides import assignment
+from rackproof.scenarios.performance.plan import Plan
+from rackproof.scenarios.worlds import InputError
+
+
+@define
+class Simulation:
+    """What was asked for on the command line."""
+
+    session: Session
+    questions: Sequence[str]
+    plot_to: Path | None = None
+    variants: Sequence[str] = ()
+    changes: Sequence[Node] = ()
+    seed: int | None = None
+    statuses: list[Status] = field(factory=lambda: [Status.OK])
+    data: list[dict[str, Any]] = field(factory=list)
+
+    def tell(self, files: Sequence[str]) -> int:
+        """Answer, and return the exit status."""
+        self.session.check_outputs()
+        if self.plot_to is not None:
+            plots.check()
+        for file in files:
+            self._file(Path(file))
+        self.session.write(self.session.json_file, lambda: as_json(self.data))
+        return worst([*self.session.troubles, *self.statuses])
+
+    def _file(self, path: Path) -> None:
+        try:
+            plan = chosen(load(path, self.changes, self.seed), self.variants)
+        except Exception as error:
+            self._failed(error)
+            return
+        self.out.print(Text(plan.name, "bold underline"))
+        self.out.print(Text(" ".join(filter(None, (str(path), plan.source))), "dim"))
+        study = Study(plan)
+        answers = [answer for name in self._asked(plan) if (answer := self._ask(study, name))]
+        self.data.append(
+            {"file": str(path), "name": plan.name, "answers": [a.data() for a in answers]}
+        )
+
+    def _asked(self, plan: Plan) -> Sequence[str]:
+        """The questions of the command line; else the run, and figures where any were published."""
+        default = (DEFAULT, "published") if plan.published else (DEFAULT,)
+        return self.questions or default
+
+    def _ask(self, study: Study, name: str) -> Answer | None:
+        try:
+            with Ticker(f"{study.plan.path}: {name}", self.session.verbosity) as ticker:
+                study.progress = ticker.says
+                answer = question(name)(study)
+            tables.show(answer, self.out)
+            self._draw(answer, study)
+        except Exception as error:
+            self._failed(error)
+            return None
+        if answer.shortfalls:
+            self.statuses.append(Status.VIOLATED)
+        return answer
+
+    def _draw(self, answer: Answer, study: Study) -> None:
+        if self.plot_to is None:
+            return
+        for plot in answer.plots:
+            path = plots.draw(plot, self.plot_to, f"{study.plan.path.stem}-{answer.question}")
+            self.out.print(Text(f"  {path}", "dim"))
+
+    def _failed(self, error: Exception) -> None:
+        """Tell what is wrong with a file or a question; the others go on."""
+        wrong = failure(error, None)
+        if isinstance(error, ModelError):
+            wrong = Failure((str(error),), Status.BAD_INPUT)
+        self.session.terminal().failed(wrong)
+        self.statuses.append(wrong.status)
+
+    @property
+    def out(self) -> Console:
+        """Where people read: stdout, unless a machine reads that."""
+        return console(sys.stderr if self.session.json_file == "-" else sys.stdout)
+
+
+def simulation(
+    session: Session,
+    asked: Sequence[str],
+    variants: Sequence[str],
+    settings: Sequence[str],
+    plot_to: Path | None,
+    seed: int | None,
+) -> Simulation:
+    """What the command line asks; ``UsageError`` where it asks for what there is not."""
+    for name in asked:
+        if name not in QUESTIONS:
+            raise click.UsageError(unknown("question", name, QUESTIONS))
+    try:
+        changes = [assignment(text) for text in settings]
+        if plot_to is not None:
+            plots.check()
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+    return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, variants, changes, seed)
+
+
+def chosen(plan: Plan, names: Sequence[str]) -> Plan:
+    """A plan with only some of its variants, in its order; ``InputError`` for one it has not."""
+    known = [variant.name for variant in plan.variants]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{plan.path}: {unknown('variant', name, known)}")
+    if not names:
+        return plan
+    variants = tuple(variant for variant in plan.variants if variant.name in names)
+    return evolve(
+        plan,
+        variants=variants,
+        published=tuple(figure for figure in plan.published if figure.variant in names),
+    )

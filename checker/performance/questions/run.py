@@ -1,0 +1,138 @@
+"""What comes of each variant: times to tokens, the SLO, energy, and how busy the pools are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rackproof.checker.performance.answers import Answer, Axis, Column, Plot, Series, Table, Unit
+from rackproof.checker.performance.study import Study
+from rackproof.model.performance.measures import MEASURES
+from rackproof.model.performance.simulation import Run, Use
+from rackproof.scenarios.performance.plan import Variant
+
+SHOWN: Final = (
+    "ttft-prefill-p99",
+    "ttft-decode-p99",
+    "tpot-p99",
+    "itl-p99",
+    "slo-met",
+    "goodput",
+    "energy",
+    "hand-off-mean",
+)
+UNITS: Final = {
+    "seconds": Unit.SECONDS,
+    "share": Unit.SHARE,
+    "joules": Unit.JOULES,
+    "tokens/s": Unit.TOKENS_PER_S,
+    "requests/s": Unit.PER_S,
+}
+QUANTILES: Final = ("mean", "p50", "p90", "p95", "p99")
+OF_POOLS: Final = (
+    Column("variant", "variant"),
+    Column("pool", "pool"),
+    Column("instances", "instances", Unit.COUNT),
+    Column("GPUs", "gpus", Unit.COUNT),
+    Column("busy", "utilisation", Unit.SHARE),
+    Column("batch", "batch", Unit.COUNT),
+    Column("step", "step", Unit.SECONDS),
+    Column("KV reserved, mean", "kv_mean", Unit.SHARE),
+    Column("peak", "kv_peak", Unit.SHARE),
+    Column("prefix hits", "prefix_hits", Unit.SHARE),
+)
+
+
+def column(name: str) -> Column:
+    """The column of a measure; its key in JSON says which convention it is of."""
+    measure = MEASURES[name]
+    key = name.replace("-", "_").replace("ttft_prefill", "ttft_end_of_prefill")
+    key = key.replace("ttft_decode", "ttft_with_hand_off_and_first_step")
+    return Column(measure.title, key, UNITS[measure.kind])
+
+
+def row(run: Run, names: tuple[str, ...] = SHOWN) -> tuple[float | None, ...]:
+    """The measures of a run; None for what did not come to be."""
+    values = (MEASURES[name].of(run) for name in names)
+    return tuple(None if value != value else value for value in values)  # noqa: PLR0124 (NaN)
+
+
+def ask(study: Study) -> Answer:
+    """A row a variant, and a row a pool of it."""
+    runs = study.runs()
+    columns = (
+        Column("variant", "variant"),
+        *map(column, SHOWN),
+        Column("requests", "completed", Unit.COUNT),
+        Column("rejected", "rejected", Unit.COUNT),
+    )
+    rows = [(v.name, *row(run), run.completed, run.rejected) for v, run in runs]
+    uses = [_use(variant, use) for variant, run in runs for use in run.pools]
+    tables = (
+        Table("What requests see", columns, tuple(rows), tuple(_notes(runs))),
+        Table("What pools do", OF_POOLS, tuple(uses)),
+    )
+    return Answer("run", tables, (_times(runs), *_queues(runs)))
+
+
+def _use(variant: Variant, use: Use) -> tuple[float | int | str | None, ...]:
+    hits = use.hit_blocks / use.asked_blocks if use.asked_blocks else None
+    return (
+        variant.name,
+        use.name,
+        use.instances,
+        use.gpus,
+        use.utilisation,
+        use.batch,
+        use.step_s,
+        use.kv_mean,
+        use.kv_peak,
+        hits,
+    )
+
+
+def _notes(runs: list[tuple[Variant, Run]]) -> list[str]:
+    """What figures are of, and what became of requests that never ended."""
+    variant, run = runs[0]
+    slo = variant.slo
+    told = [
+        f"SLO: first token (end of prefill) within {Unit.SECONDS.shown(slo.ttft_s)}, then "
+        f"{Unit.SECONDS.shown(slo.tpot_s)} a token. Figures leave out the first "
+        f"{variant.warm_up:.0%} of the requests; energy and goodput are of all."
+    ]
+    if run.ttft_prefill.relative_error:
+        told.append(f"Quantiles are within {run.ttft_prefill.relative_error:.1%} (many requests).")
+    told += [f"{v.name}: {reason}" for v, run in runs for reason in run.reasons[:3]]
+    return told
+
+
+def _times(runs: list[tuple[Variant, Run]]) -> Plot:
+    """Quantiles of the time to the first token."""
+    marks = (0.5, 0.9, 0.95, 0.99)
+    series = [
+        Series(
+            variant.name,
+            marks,
+            [getattr(run.ttft_prefill, f"p{round(100 * mark)}") for mark in marks],
+        )
+        for variant, run in runs
+    ]
+    level = runs[0][0].slo.ttft_s
+    return Plot(
+        "ttft",
+        "Time to the first token (end of prefill)",
+        Axis("share of the requests"),
+        Axis("seconds", log=True),
+        tuple(series),
+        levels=((level, f"SLO, {Unit.SECONDS.shown(level)}"),),
+    )
+
+
+def _queues(runs: list[tuple[Variant, Run]]) -> list[Plot]:
+    """How many requests are in each variant, over time."""
+    series = [
+        Series(variant.name, run.series.time_s, run.series.columns["in_system"])
+        for variant, run in runs
+        if run.series.time_s
+    ]
+    axes = Axis("seconds"), Axis("requests")
+    return [Plot("in-system", "Requests in the system", *axes, tuple(series))] if series else []
