@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from random import Random
 from typing import ClassVar, Final
@@ -217,14 +217,15 @@ MECHANISMS: Final[dict[str, type[Detector]]] = {
 }
 
 
-def detector(mechanism: str, name: str | None = None) -> Detector:
-    """A preset of a mechanism (its first where none is named); ``ModelError`` for what is none."""
-    if mechanism not in MECHANISMS:
+def detector(name: str) -> Detector:
+    """A preset: a mechanism (lease) or one of its variants (lease-60); ``ModelError`` for none."""
+    mechanism = next((m for m in MECHANISMS if name == m or name.startswith(f"{m}-")), None)
+    if mechanism is None:
         raise ModelError(
-            f"there is no way to detect a failure called {mechanism!r}; "
+            f"there is no way to detect a failure called {name!r}; "
             f"there are {', '.join(MECHANISMS)}"
         )
-    found: Detector = chosen("detectors.yaml", MECHANISMS[mechanism], name or mechanism)
+    found: Detector = chosen("detectors.yaml", MECHANISMS[mechanism], name)
     return found
 
 
@@ -272,8 +273,3 @@ def mean_of_first(delays: Sequence[Delay]) -> float:
         none_yet = np.prod([delay.later_than(at) for delay in delays], axis=0)
         total += float(weights @ none_yet) * (end - start) / 2
     return total
-
-
-def combined(detectors: Iterable[Detector]) -> Detection:
-    """Several mechanisms as one."""
-    return Detection(tuple(detectors))

@@ -28,7 +28,7 @@ class Mixed(Decode):
         paces: dict[int, Pace],
     ) -> None:
         engine, most = deployment.pool.engine, deployment.decode_batch
-        super().__init__(f"instance-{index}", index, engine, most, owner, idling, paces)
+        super().__init__(f"worker-{index}", index, engine, most, owner, idling, paces)
         self.keep(deployment.cache)
         self.budget = deployment.chunk_tokens
         self.prompts: deque[Job] = deque()

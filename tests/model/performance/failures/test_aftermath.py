@@ -280,7 +280,7 @@ def test_the_way_to_an_instance_may_be_lost(early: bool) -> None:
 
 def test_an_aggregated_deployment_recovers_too() -> None:
     deployment = Aggregated(pool=Pool(GB200, 3))
-    names = [f"instance-{i}" for i in range(3)]
+    names = [f"worker-{i}" for i in range(3)]
     for recovery in (RECOMPUTE, transfer(LINKS["4x400G"])):
         found = small([Failure(1.5, (names[0],), (recovery,), 0.1, 5.0)], deployment)
         assert found.run.completed == len(FEW)

@@ -117,7 +117,7 @@ def test_the_same_seed_gives_the_same_delay() -> None:
 
 def test_every_preset_is_one_of_its_mechanism() -> None:
     for name in ("lease", "lease-60", "heartbeat", "heartbeat-mooncake", "heartbeat-kubernetes"):
-        assert detector(name.split("-")[0], name).source
+        assert detector(name).source
 
 
 def test_bad_values() -> None:
@@ -136,4 +136,4 @@ def test_bad_values() -> None:
     with pytest.raises(ModelError, match="no way to detect a failure called 'leese'"):
         detector("leese")
     with pytest.raises(ModelError, match="there is no lease 'lease-6'; did you mean lease-60"):
-        detector("lease", "lease-6")
+        detector("lease-6")
