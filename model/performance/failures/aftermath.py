@@ -39,7 +39,8 @@ class Aftermath:
     lost_tokens: of KV, that were on it. recomputed_tokens: by the prefill pool again. moved_bytes,
     recovery_J: of what is moved, beside the hand-off, and recomputed, each request alone. work_J:
     more than without failure, for work and what moves (less, where fewer instances have fuller
-    batches); idle_J: for GPUs that idle while it all takes longer. bystanders_ttft_p99_s,
+    batches); idle_J: for GPUs that idle while it all takes longer. closed_s: until the last of a
+    storm has its KV, once it is known, by the closed form. bystanders_ttft_p99_s,
     ..._before_s: of the same requests. drained_s: from the first that was admitted again until the
     prefill pool has done as much as it would have (infinite: never; NaN: it had nothing to do
     again). slo, slo_before: the shares within objectives, of requests there from the first failure
@@ -56,6 +57,7 @@ class Aftermath:
     work_J: float  # noqa: N815
     idle_J: float  # noqa: N815
     stall: Stall
+    closed_s: float
     bystanders_ttft_p99_s: float
     bystanders_ttft_p99_before_s: float
     drained_s: float
@@ -109,6 +111,7 @@ def _compared(run: Run, before: Run, outages: Outages, slo: Slo, warm: int) -> A
         work_J=work[0] - work[1] + outages.moved_J,
         idle_J=energies[0].static_J - energies[1].static_J,
         stall=_stall(run, casualties),
+        closed_s=outages.closed_s,
         bystanders_ttft_p99_s=_ttft_p99(run, bystanders),
         bystanders_ttft_p99_before_s=_ttft_p99(before, bystanders),
         drained_s=drained_s,

@@ -77,7 +77,8 @@ class Outages:
     """All failures of a run: a script for it, and the books of what came of them.
 
     moved_bytes, moved_J: by recoveries, beside the hand-off. recomputed_J: of what is recomputed,
-    each request alone.
+    each request alone. closed_s: until the last request of a storm has its KV, of the longest
+    storm, by its closed form.
     """
 
     failures: Sequence[Failure]
@@ -85,6 +86,7 @@ class Outages:
     moved_bytes: float = 0.0
     moved_J: float = 0.0  # noqa: N815 (the unit)
     recomputed_J: float = 0.0  # noqa: N815
+    closed_s: float = 0.0
     _egress: dict[str, float] = field(factory=dict)
 
     def script(self) -> list[tuple[float, Action]]:
@@ -146,11 +148,11 @@ class Outages:
         """One storm."""
         if not lost:
             return
-        choice = failure.recovery[0]
-        if len(failure.recovery) > 1:
-            choice = cheapest(
-                storm(simulation, [c.context for c in lost if c.context]), failure.recovery
-            )
+        contexts = [casualty.context for casualty in lost if casualty.context]
+        hit = storm(simulation, contexts)
+        choice = cheapest(hit, failure.recovery)
+        if contexts:
+            self.closed_s = max(self.closed_s, hit.ends_s(choice))
         for casualty in lost:
             casualty.again_s = simulation.now
             self._readmit(casualty, choice, failure.resend, simulation)

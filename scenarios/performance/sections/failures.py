@@ -132,7 +132,7 @@ def _moment(place: Place) -> Moment | None:
 
 
 def read_detection(place: Place) -> Detection | None:
-    """A time, a mechanism, one with its values, or a list of them: the first that notices; never."""
+    """A time, a mechanism, its values, or a list of them (the first that notices); or never."""
     if place.value == "never":
         return Detection(())
     places = list(place.items()) if place.is_list else [place]
