@@ -24,10 +24,10 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.aftermath import Aftermath, aftermath
 from rackproof.model.performance.failures.detection import Detection, Traffic, detector
 from rackproof.model.performance.failures.outage import Failure
-from rackproof.model.performance.failures.planned import FailurePlan, Moment, Planned
+from rackproof.model.performance.failures.planned import FailurePlan, Moment, Planned, instances
 from rackproof.model.performance.failures.recovery import Policy, Recovery
 from rackproof.model.performance.hardware import Link, link
-from rackproof.model.performance.simulation import Deployment
+from rackproof.model.performance.simulation import Deployment, Request, Run, simulate
 from rackproof.scenarios.performance.plan import Variant
 
 MOST_REQUESTS: Final = 200_000
@@ -59,6 +59,8 @@ CLIENTS: Final = (
     Column("longest", "stall_most", Unit.SECONDS),
     Column("bystanders' TTFT p99", "bystanders_ttft_p99", Unit.SECONDS),
     Column("without failure", "bystanders_ttft_p99_before", Unit.SECONDS),
+    Column("TTFT with hand-off p99", "bystanders_ttft_with_hand_off_p99", Unit.SECONDS),
+    Column("without failure", "bystanders_ttft_with_hand_off_p99_before", Unit.SECONDS),
     Column("SLO meanwhile", "slo_meanwhile", Unit.SHARE),
     Column("without failure", "slo_meanwhile_before", Unit.SHARE),
 )
@@ -74,7 +76,8 @@ WORK: Final = (
 )
 NOTES: Final = (
     "hit: on what failed, or sent there before it was known; ended: of them, never finished; "
-    "bystanders: all others",
+    "bystanders: all others; their TTFT ends with prefill, the one with hand-off with the first "
+    "step of decode",
     "stall: from the last token before the failure to the next after it",
     "SLO meanwhile: of requests there between the first failure and the last repair",
     "KV is back: the last of the storm's, once it is known, by the closed form: over an idle link, "
@@ -106,18 +109,11 @@ class _Telling:
 
     def __init__(self, study: Study, variant: Variant, plan: FailurePlan) -> None:
         self.study, self.variant, self.plan = study, variant, plan
-        self.requests = list(variant.workload)
-        if len(self.requests) > MOST_REQUESTS:
-            raise ModelError(
-                f"{variant.name}: failures are followed request by request, up to "
-                f"{MOST_REQUESTS:,}; the workload has {len(self.requests):,}"
-            )
-        run = study.run(variant)
-        self.before = run if len(run.records) == len(self.requests) else None
+        self.requests, self.before = followed(study, variant)
+        run = self.before
         self.traffic = Traffic(True, run.itl.p99 if run.itl.count else 0.0)
         self.failures = plan.resolved(variant.deployment, self.traffic)
         self.planned = self._after(self.failures, "failures")
-        self.before = self.planned.before
 
     def _after(self, failures: Sequence[Failure], what: str) -> Aftermath:
         self.study.progress(f"{self.variant.name}: {what}")
@@ -145,7 +141,7 @@ class _Telling:
     def recoveries(self) -> tuple[Table, Table]:
         """As planned, then each recovery for all of them: for clients, and what it takes."""
         found = [("as planned", self.planned)]
-        for recovery in choices(self.variant.deployment):
+        for recovery in self._choices():
             changed = [evolve(failure, recovery=(recovery,)) for failure in self.failures]
             found.append((recovery.text, self._after(changed, recovery.text)))
         by = Column("recovery", "recovery_by")
@@ -156,6 +152,15 @@ class _Telling:
             Table(f"What clients see, by recovery ({name})", (by, *CLIENTS), clients),
             Table(f"What it takes, by recovery ({name})", (by, *WORK), work),
         )
+
+    def _choices(self) -> tuple[Recovery, ...]:
+        """What there is to choose from: nothing, if nothing stops; no peer, if all of them do."""
+        deployment = self.variant.deployment
+        stopped = {name for failure in self.failures for name in failure.stopped}
+        if not stopped:
+            return ()
+        peers = choices(deployment)
+        return peers if stopped < set(instances(deployment)) else peers[2:]
 
     def mechanisms(self) -> Table:
         """The recovery as planned, each mechanism alone in the mean."""
@@ -199,8 +204,28 @@ class _Telling:
         return Plot(f"failures-{self.variant.name}", title, *axes, series, marks)
 
 
+def followed(study: Study, variant: Variant) -> tuple[list[Request], Run]:
+    """The requests of a variant, and its run with a record of each."""
+    requests = list(variant.workload)
+    if len(requests) > MOST_REQUESTS:
+        raise ModelError(
+            f"{variant.name}: failures are followed request by request, up to "
+            f"{MOST_REQUESTS:,}; the workload has {len(requests):,}"
+        )
+    run = study.run(variant)
+    if len(run.records) < len(requests):
+        run = simulate(
+            variant.deployment,
+            requests,
+            variant.slo,
+            warm_up=variant.warm_up,
+            keep=len(requests),
+        )
+    return requests, run
+
+
 def choices(deployment: Deployment) -> tuple[Recovery, ...]:
-    """Recoveries that are compared: KV from a peer, from host memory, over networks, and none."""
+    """Recoveries that are compared: KV at a peer (the first two), in host memory, over networks."""
     gpus = deployment.pools[-1].engine.gpus
     c2c = link("c2c")
     host = Link(f"{gpus}x-c2c", c2c.bandwidth_GB_s * gpus, c2c.latency_us, c2c.pJ_per_bit)
@@ -222,12 +247,14 @@ def _delay(detection: Detection, told: _Telling, one: Planned) -> tuple[Value, .
 
 
 def _clients(found: Aftermath) -> tuple[Value, ...]:
-    stall, before = found.stall, found.bystanders_ttft_p99_before_s
+    stall, ttft, before = found.stall, found.bystanders, found.bystanders_before
     return (
         found.hit,
         found.run.lost,
         *map(_known, (stall.mean_s, stall.p99_s, stall.most_s)),
-        *map(_known, (found.bystanders_ttft_p99_s, before, found.slo, found.slo_before)),
+        *map(_known, (ttft.prefill_p99_s, before.prefill_p99_s)),
+        *map(_known, (ttft.decode_p99_s, before.decode_p99_s)),
+        *map(_known, (found.slo, found.slo_before)),
     )
 
 

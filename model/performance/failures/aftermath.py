@@ -32,6 +32,14 @@ class Stall:
 
 
 @frozen
+class Ttft:
+    """99th percentiles of the time to the first token, in seconds, by both conventions."""
+
+    prefill_p99_s: float
+    decode_p99_s: float
+
+
+@frozen
 class Aftermath:
     """What came of the failures of a run.
 
@@ -40,11 +48,12 @@ class Aftermath:
     recovery_J: of what is moved, beside the hand-off, and recomputed, each request alone. work_J:
     more than without failure, for work and what moves (less, where fewer instances have fuller
     batches); idle_J: for GPUs that idle while it all takes longer. closed_s: until the last of a
-    storm has its KV, once it is known, by the closed form. bystanders_ttft_p99_s,
-    ..._before_s: of the same requests. drained_s: from the first that was admitted again until the
-    prefill pool has done as much as it would have (infinite: never; NaN: it had nothing to do
-    again). slo, slo_before: the shares within objectives, of requests there from the first failure
-    until all is as before. policies: what was done, for how many.
+    storm has its KV, once it is known, by the closed form. bystanders,
+    bystanders_before: of the same requests, with failures and without. drained_s: from the first
+    that was admitted again until the prefill pool has done as much as it would have (infinite:
+    never; NaN: it had nothing to do again). slo, slo_before: the shares within objectives, of
+    requests there from the first failure until all is as before. policies: what was done, for how
+    many.
     """
 
     run: Run
@@ -58,8 +67,8 @@ class Aftermath:
     idle_J: float  # noqa: N815
     stall: Stall
     closed_s: float
-    bystanders_ttft_p99_s: float
-    bystanders_ttft_p99_before_s: float
+    bystanders: Ttft
+    bystanders_before: Ttft
     drained_s: float
     slo: float
     slo_before: float
@@ -112,8 +121,8 @@ def _compared(run: Run, before: Run, outages: Outages, slo: Slo, warm: int) -> A
         idle_J=energies[0].static_J - energies[1].static_J,
         stall=_stall(run, casualties),
         closed_s=outages.closed_s,
-        bystanders_ttft_p99_s=_ttft_p99(run, bystanders),
-        bystanders_ttft_p99_before_s=_ttft_p99(before, bystanders),
+        bystanders=_ttft(run, bystanders),
+        bystanders_before=_ttft(before, bystanders),
         drained_s=drained_s,
         slo=_kept(run, window, slo),
         slo_before=_kept(before, window, slo),
@@ -128,14 +137,19 @@ def _stall(run: Run, casualties: Iterable[Casualty]) -> Stall:
     ended = sum(r.outcome == "lost" and not math.isnan(r.prefilled_s) for r in run.records)
     if not gaps:
         return Stall(math.nan, math.nan, math.nan, 0, ended)
-    p99 = float(np.percentile(gaps, 99))
-    return Stall(float(np.mean(gaps)), p99, max(gaps), len(gaps), ended)
+    return Stall(float(np.mean(gaps)), _p99(gaps), max(gaps), len(gaps), ended)
 
 
-def _ttft_p99(run: Run, indices: Iterable[int]) -> float:
-    records = (run.records[i] for i in indices)
-    times = [r.prefilled_s - r.arrival_s for r in records if r.outcome == "completed"]
-    return float(np.percentile(times, 99)) if times else math.nan
+def _ttft(run: Run, indices: Iterable[int]) -> Ttft:
+    records = [run.records[i] for i in indices]
+    done = [r for r in records if r.outcome == "completed"]
+    prefill = [r.prefilled_s - r.arrival_s for r in done]
+    decode = [r.decoded_s - r.arrival_s for r in done if not math.isnan(r.decoded_s)]
+    return Ttft(_p99(prefill), _p99(decode))
+
+
+def _p99(values: list[float]) -> float:
+    return float(np.percentile(values, 99)) if values else math.nan
 
 
 def _drained(run: Run, before: Run, casualties: Iterable[Casualty]) -> float:
@@ -176,11 +190,12 @@ def _window(failures: Iterable[Failure], before: Run, casualties: Iterable[Casua
 
 
 def _kept(run: Run, indices: Iterable[int], slo: Slo) -> float:
-    kept = [_keeps(run.records[index], slo) for index in indices]
+    kept = [keeps(run.records[index], slo) for index in indices]
     return sum(kept) / len(kept) if kept else math.nan
 
 
-def _keeps(record: Record, slo: Slo) -> bool:
+def keeps(record: Record, slo: Slo) -> bool:
+    """Whether a request ended within its objectives."""
     if record.outcome != "completed" or record.prefilled_s - record.arrival_s > slo.ttft_s:
         return False
     per_token = (record.finished_s - record.prefilled_s) / max(1, record.output - 1)

@@ -16,9 +16,10 @@ from attrs import field, frozen
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import not_negative, positive
-from rackproof.model.performance.failures.rates import HOUR_S
+from rackproof.model.performance.failures.rates import HOUR_S, observed
 from rackproof.model.performance.hardware import Link
-from rackproof.model.performance.roofline import Engine
+from rackproof.model.performance.simulation import Deployment, Run
+from rackproof.model.performance.simulation.setting import Instance
 
 _INTERVALS: Final = tuple(10 ** (step / 20) for step in range(-60, 121))
 """Seconds from a millisecond to eleven days, 12 % apart."""
@@ -46,7 +47,7 @@ class Duty:
 
     CALLED: ClassVar[str] = "duty"
 
-    engine: Engine
+    engine: Instance
     requests: float = field(validator=positive)
     prompt: float = field(validator=positive)
     output: float = field(validator=positive)
@@ -187,7 +188,7 @@ class Readiness:
         """Tokens recomputed, bytes fetched, joules, seconds until all is there again."""
         duty = self.duty
         again = duty.requests * lost
-        work = duty.engine.prefill([(round(lost), round(duty.context - lost))]) if lost else None
+        work = duty.engine.step([_span(lost, duty.context)], 0, 0) if lost else None
         fetched = duty.tokens * self._kv * kept
         joules = self.link.joules(fetched) + (duty.requests * work.joules if work else 0.0)
         seconds = fetched / self.link.bytes_per_s + duty.requests * self.link.latency_s * (kept > 0)
@@ -202,6 +203,48 @@ class Readiness:
         """Watts of reading, moving and writing so many bytes a second."""
         memory = 2 * bytes_per_s * self.duty.engine.gpu.pJ_per_byte * 1e-12
         return memory + self.link.joules(bytes_per_s)
+
+
+def _span(lost: float, context: float) -> tuple[int, int]:
+    """Tokens to recompute, one at least, and those before them that are there."""
+    new = max(1, round(lost))
+    return new, max(0, round(context) - new)
+
+
+@frozen
+class Saving:
+    """How KV is to be saved, and what is compared: see ``Readiness``.
+
+    intervals_s: of checkpoints, beside Young's. gpu_mtbf_h: of one GPU, in hours.
+    """
+
+    link: Link
+    pause_s: float = 0.001
+    hidden: bool = True
+    intervals_s: tuple[float, ...] = (0.1, 1.0, 10.0)
+    gpu_mtbf_h: tuple[float, ...] = field(
+        factory=lambda: tuple(observed(name).mtbf_h for name in ("gpu", "gpu-alone", "gpu-worst"))
+    )
+
+    def readiness(self, duty: Duty, prefills: int) -> Readiness:
+        """Of an instance, with so many that would recompute for it."""
+        return Readiness(duty, self.link, prefills, self.pause_s, self.hidden)
+
+
+def steady(deployment: Deployment, run: Run) -> Duty:
+    """What a decode instance does in steady state, at the rate and lengths of a run.
+
+    Its requests are by Little's law N = lambda E[O] ITL / n: a short run never has as many.
+    ``ModelError`` where the run has no rate.
+    """
+    if not run.last_arrival_s or run.tpot.count == 0:
+        raise ModelError("a steady state needs a rate: requests that come one after the other")
+    pool = deployment.pools[-1]
+    output = run.output_tokens / run.offered
+    rate = run.offered / run.last_arrival_s
+    itl_s = run.tpot.mean
+    requests = rate * output * itl_s / pool.count
+    return Duty(pool.engine, requests, run.prompt_tokens / run.offered, output, itl_s)
 
 
 def cheapest(prices: Sequence[Price], mtbf_h: float) -> Price:

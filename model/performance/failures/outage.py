@@ -123,8 +123,7 @@ class Outages:
     def _know(
         self, failure: Failure, down: list[Server], held: list[Casualty], simulation: Simulation
     ) -> None:
-        for server in down:
-            simulation.believe(server, False)
+        simulation.believe_all(down, False)
         self._recover(failure, [*held, *self._stranded(down, simulation)], simulation)
         self._sweep(failure, down, simulation)
         if math.isfinite(failure.restart_s):
@@ -216,10 +215,10 @@ def _named(simulation: Simulation, names: Iterable[str]) -> list[Server]:
 
 
 def _back(down: Iterable[Server], simulation: Simulation) -> None:
-    for server in down:
-        if not server.up:
-            server.start()
-            simulation.believe(server, True)
+    back = [server for server in down if not server.up]
+    for server in back:
+        server.start()
+    simulation.believe_all(back, True)
 
 
 def _straight(ways: Iterable[Server], simulation: Simulation) -> None:

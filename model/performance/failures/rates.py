@@ -69,7 +69,8 @@ class Domain:
     """Parts of a rack that fail alike: how many, how often one does, how long it then is down.
 
     attainment: the share of requests within their objectives while one of them is down. stalled:
-    the requests that one failure makes wait, and stall_s how long in the mean.
+    the requests that one failure makes wait, and stall_s how long in the mean; missed: those of
+    them that then miss their objectives.
     """
 
     CALLED: ClassVar[str] = "failure domain"
@@ -81,6 +82,7 @@ class Domain:
     attainment: float = field(default=0.0, validator=not_negative)
     stalled: float = field(default=0.0, validator=not_negative)
     stall_s: float = field(default=0.0, validator=not_negative)
+    missed: float = field(default=0.0, validator=not_negative)
 
     @property
     def failures_per_s(self) -> float:
@@ -123,7 +125,8 @@ class Goodput:
 def goodput(offered_per_s: float, attainment: float, domains: Sequence[Domain]) -> Goodput:
     """G = lambda [(1 - sum p_j) s_0 + sum p_j s_j], p_j the share of time with a domain j down.
 
-    ``ModelError`` where failures come faster than they are repaired.
+    Less those that were on what failed, and missed their objectives. ``ModelError`` where failures
+    come faster than they are repaired.
     """
     down = sum(domain.down_share for domain in domains)
     if down >= 1:
@@ -131,9 +134,11 @@ def goodput(offered_per_s: float, attainment: float, domains: Sequence[Domain]) 
             f"parts fail faster than they are repaired: {down:.3g} of them are down at any time"
         )
     kept = (1 - down) * attainment + sum(d.down_share * d.attainment for d in domains)
-    lost = 1 - kept / attainment if attainment else 0.0
+    kept_per_s = offered_per_s * kept - sum(d.failures_per_s * d.missed for d in domains)
     stall = sum(domain.stalled_share for domain in domains) * HOUR_S
-    return Goodput(offered_per_s * kept, lost, 1 - down, down**2 / 2, stall)
+    without = offered_per_s * attainment
+    lost = 1 - kept_per_s / without if without else 0.0
+    return Goodput(max(0.0, kept_per_s), lost, 1 - down, down**2 / 2, stall)
 
 
 def any_of(domains: Iterable[Domain]) -> float:

@@ -196,8 +196,13 @@ class Simulation:
 
     def believe(self, server: Server, up: bool) -> None:
         """What routers think of an instance from now on."""
-        server.believed = up
-        server.ghosts = []
+        self.believe_all([server], up)
+
+    def believe_all(self, servers: Iterable[Server], up: bool) -> None:
+        """Likewise of several at once: what waits in common is spread over all of them."""
+        for server in servers:
+            server.believed = up
+            server.ghosts = []
         for router in self._routers:
             router.look(self.now)
 
