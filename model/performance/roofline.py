@@ -89,16 +89,6 @@ class Engine:
         return self.model.layers
 
     @property
-    def flop_per_s(self) -> float:
-        """Operations a second that all its GPUs reach."""
-        return self.gpu.flop_per_s * self.gpus
-
-    @property
-    def bytes_per_s(self) -> float:
-        """Bytes of memory a second that all its GPUs reach."""
-        return self.gpu.bytes_per_s * self.gpus
-
-    @property
     def _room(self) -> float:
         return self.memory_share * self.gpu.memory_GB * 1e9 * self.gpus
 

@@ -15,7 +15,7 @@ from rackproof.model.performance.roofline import Engine
 from rackproof.model.performance.simulation import Disaggregated, HandOff, Pool, Request
 
 GB200 = Engine(gpu("gb200"), 4, architecture("llama-3-70b"), kv_format("bf16"))
-CONTEXT = evolve(GB200, gpu=evolve(gpu("gb200"), memory_GB_s=2000, memory_GB=128))
+CONTEXT = evolve(GB200, gpu=gpu("gb200-context"))
 LINKS = {
     "nvlink": Link("4 x NVLink 5", 3600, 5, 5),
     "4x400G": Link("4 x 400G", 200, 10, 15),

@@ -96,7 +96,7 @@ class Decode(Server):
                 self._shorten()
 
     def ask(self, job: Job, granted: Callable[[], None]) -> None:
-        """Reserve KV room for a request before its KV is sent, between steps, once there is room."""
+        """Reserve room for a request before its KV is sent: between steps, once there is."""
         if not self.up:
             self.stranded.append(job)
             return
@@ -255,9 +255,9 @@ class Decode(Server):
         """So many steps are done."""
         pace, context, batch = self._pace(self.batch), self.context, self.batch
         self.busy_s += pace.seconds(context, steps)
-        self.flops += pace.total(pace.flops, context, steps)
-        self.memory_bytes += pace.total(pace.bytes, context, steps)
-        self.link_bytes += pace.link_bytes * steps
+        self.compute_J += pace.total(pace.compute_J, context, steps)
+        self.memory_J += pace.total(pace.memory_J, context, steps)
+        self.link_J += pace.link_J * steps
         self.steps += steps
         self.batched += batch * steps
         self.tokens += batch * steps

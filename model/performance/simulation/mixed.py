@@ -33,7 +33,7 @@ class Mixed(Decode):
         self.budget = deployment.chunk_tokens
         self.prompts: deque[Job] = deque()
         self._chunks: list[tuple[Job, int]] = []
-        self._work = Work(0, 0, 0, 0, 0)
+        self._work = Work(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @property
     def queued_tokens(self) -> int:

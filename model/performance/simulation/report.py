@@ -100,11 +100,11 @@ def _use(simulation: Simulation, name: str) -> Use:
 def _energy(simulation: Simulation) -> Energy:
     servers = [server for pool in simulation.pools.values() for server in pool]
     return Energy(
-        static_J=simulation.now * sum(s.engine.gpu.idle_W * s.engine.gpus for s in servers),
-        compute_J=sum(s.flops * s.engine.gpu.pJ_per_FLOP for s in servers) * 1e-12,
-        memory_J=sum(s.memory_bytes * s.engine.gpu.pJ_per_byte for s in servers) * 1e-12,
+        static_J=simulation.now * sum(server.engine.idle_W for server in servers),
+        compute_J=sum(server.compute_J for server in servers),
+        memory_J=sum(server.memory_J for server in servers),
         hand_off_J=simulation.channels.joules,
-        collectives_J=sum(s.engine.gpu.link.joules(s.link_bytes) for s in servers),
+        collectives_J=sum(server.link_J for server in servers),
         output_tokens=simulation.meters.output_tokens,
     )
 

@@ -54,7 +54,7 @@ class Server(ABC):
         self.kv = Level()
         self.blocked_kv, self.blocked_batch = Flag(), Flag()
         self.cache: Prefixes | None = None
-        self.busy_s = self.flops = self.memory_bytes = self.link_bytes = 0.0
+        self.busy_s = self.compute_J = self.memory_J = self.link_J = 0.0
         self.steps = self.tokens = self.batched = 0
 
     @property
@@ -121,9 +121,9 @@ class Server(ABC):
     def did(self, work: Work, requests: int, tokens: int) -> None:
         """A step, for the books."""
         self.busy_s += work.seconds
-        self.flops += work.flops
-        self.memory_bytes += work.memory_bytes
-        self.link_bytes += work.link_bytes
+        self.compute_J += work.compute_J
+        self.memory_J += work.memory_J
+        self.link_J += work.link_J
         self.steps += 1
         self.batched += requests
         self.tokens += tokens

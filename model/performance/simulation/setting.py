@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from collections.abc import Iterable
+from typing import ClassVar, Protocol
 
 from attrs import field, frozen
 from attrs.validators import optional
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import called, positive
-from rackproof.model.performance.hardware import Gpu, Link
+from rackproof.model.performance.hardware import Link
 from rackproof.model.performance.roofline import Work
 
 
 class Instance(Protocol):
     """What a simulation asks of a serving instance; ``roofline.Engine`` is one.
 
-    For a batch of one size, operations, bytes and seconds beside the busiest of compute and memory
-    grow linearly with the context (``steps.Pace``).
+    For a batch of one size, seconds of compute and of memory, and joules of both, grow linearly
+    with the context, and nothing else does (``steps.Pace``).
     """
 
     @property
-    def gpu(self) -> Gpu:
-        """The part it is made of, for what idling and work draw."""
+    def gpus(self) -> int:
+        """GPUs that it is made of."""
 
     @property
-    def gpus(self) -> int:
-        """How many of them."""
+    def idle_W(self) -> float:  # noqa: N802 (the unit)
+        """What they draw whatever they do."""
 
     @property
     def layers(self) -> int:
@@ -40,15 +41,7 @@ class Instance(Protocol):
     def kv_bytes_per_token(self) -> float:
         """Bytes of KV of one token."""
 
-    @property
-    def flop_per_s(self) -> float:
-        """Operations a second that the instance reaches."""
-
-    @property
-    def bytes_per_s(self) -> float:
-        """Bytes of memory a second that the instance reaches."""
-
-    def step(self, spans: Any, batch: int, context: int) -> Work:
+    def step(self, spans: Iterable[tuple[int, int]], batch: int, context: int) -> Work:
         """Prompts (their new tokens, and those cached) and one token each of a batch, together."""
 
 

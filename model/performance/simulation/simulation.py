@@ -368,16 +368,19 @@ class Simulation:
         return self.channels.stream(self.now, job.streamed_s, size, self._layers, link)
 
     def _arrived(self, job: Job, server: Decode, attempt: int) -> None:
-        """Its KV is on the instance it was sent to; if that is down, also where it was."""
+        """Its KV is on the instance it was sent to; if that is known to be down, it goes on."""
         server.coming -= 1
-        if attempt == job.attempt:
+        if attempt != job.attempt:
+            self.refill(server)
+        elif server.up or server.believed:
             job.handed_over_s = self.now
             job.streamed_s = None
             if server.up:
                 self._release(job)
             server.enqueue(job)
-        elif server.up:
-            self.refill(server)
+        else:
+            job.interrupt()
+            self._send_on(job)
 
     def _landed(self, job: Job, attempt: int) -> None:
         """Its KV is where any instance that decodes can have it."""

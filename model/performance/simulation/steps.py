@@ -8,14 +8,13 @@ steps are one arithmetic series, or two where the one overtakes the other.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from functools import cached_property, partial
-from typing import Final
+from collections.abc import Iterable
+from functools import partial
+from typing import ClassVar, Final
 
 from attrs import field, frozen
 
 from rackproof.model.performance.catalogue import not_negative, positive
-from rackproof.model.performance.hardware import Gpu, gpu
 from rackproof.model.performance.roofline import Work
 from rackproof.model.performance.simulation.setting import Instance
 
@@ -24,19 +23,23 @@ _FAR: Final = 2**20
 
 
 class Pace:
-    """Decode steps of a batch of one size; contexts are those before the first of them."""
+    """Decode steps of a batch of one size; contexts are those before the first of them.
 
-    __slots__ = ("batch", "bytes", "compute", "flops", "link_bytes", "memory", "rest")
+    compute, memory: seconds; compute_J, memory_J: joules; each a value at no context, and what a
+    token of context adds. rest: seconds beside compute and memory. link_J: of a step.
+    """
+
+    __slots__ = ("batch", "compute", "compute_J", "link_J", "memory", "memory_J", "rest")
 
     def __init__(self, engine: Instance, batch: int) -> None:
         near, far = engine.step((), batch, 0), engine.step((), batch, _FAR)
         self.batch = batch
-        self.flops = near.flops, (far.flops - near.flops) / _FAR
-        self.bytes = near.memory_bytes, (far.memory_bytes - near.memory_bytes) / _FAR
-        self.compute = tuple(flops / engine.flop_per_s for flops in self.flops)
-        self.memory = tuple(size / engine.bytes_per_s for size in self.bytes)
-        self.rest = near.seconds - max(self.compute[0], self.memory[0])
-        self.link_bytes = near.link_bytes
+        self.compute = near.compute_s, (far.compute_s - near.compute_s) / _FAR
+        self.memory = near.memory_s, (far.memory_s - near.memory_s) / _FAR
+        self.compute_J = near.compute_J, (far.compute_J - near.compute_J) / _FAR
+        self.memory_J = near.memory_J, (far.memory_J - near.memory_J) / _FAR
+        self.rest = near.seconds - max(near.compute_s, near.memory_s)
+        self.link_J = near.link_J
 
     def seconds(self, context: int, steps: int) -> float:
         """How long so many steps take."""
@@ -55,7 +58,7 @@ class Pace:
         )
 
     def total(self, line: tuple[float, float], context: int, steps: int) -> float:
-        """Operations or bytes of so many steps."""
+        """Joules of so many steps."""
         return steps * (line[0] + line[1] * (context + (steps - 1) * self.batch / 2))
 
     def until(self, context: int, seconds: float, most: int) -> int:
@@ -74,24 +77,17 @@ class FixedEngine:
     A step with prompts takes prefill_ms, one with a decoding batch decode_ms, one with both both.
     """
 
+    CALLED: ClassVar[str] = "instance"
+
     prefill_ms: float = field(validator=not_negative)
     decode_ms: float = field(validator=positive)
     kv_bytes_per_token: float = field(default=327_680.0, validator=positive)
-    kv_capacity_tokens: int = field(default=2**40, validator=positive)
+    kv_capacity_tokens: int = field(default=10**9, validator=positive)
     layers: int = field(default=1, validator=positive)
     gpus: int = field(default=1, validator=positive)
-    gpu_name: str = "gb200"
+    idle_W: float = field(default=0.0, validator=not_negative)  # noqa: N815 (the unit)
 
-    @cached_property
-    def gpu(self) -> Gpu:
-        """The part, for what it draws when idle."""
-        return gpu(self.gpu_name)
-
-    flop_per_s = float("inf")
-    bytes_per_s = float("inf")
-
-    def step(self, spans: Sequence[tuple[int, int]], batch: int, context: int) -> Work:  # noqa: ARG002
+    def step(self, spans: Iterable[tuple[int, int]], batch: int, context: int) -> Work:  # noqa: ARG002
         """The seconds, and no work that draws power."""
-        return Work(
-            0, 0, 0, (bool(spans) * self.prefill_ms + bool(batch) * self.decode_ms) / 1e3, 0
-        )
+        seconds = (bool(spans) * self.prefill_ms + bool(batch) * self.decode_ms) / 1e3
+        return Work(0, 0, 0, seconds, 0, 0, 0, 0, 0, 0, 0)

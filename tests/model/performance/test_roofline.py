@@ -60,5 +60,5 @@ def test_a_name_that_is_none() -> None:
     "step", [((), -1, 0), ((), 1, -5), ([(-3, 0)], 0, 0), ((), 1, float("nan"))]
 )
 def test_a_step_that_is_none(step: tuple[list[tuple[int, int]], int, int]) -> None:
-    with pytest.raises(ModelError, match="a step has no .* tokens, batch .*, context"):
+    with pytest.raises(ModelError, match="a step has no"):
         engine().step(*step)
