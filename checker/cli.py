@@ -28,6 +28,8 @@ KINDS: Final = (
     "bugs",
     "drills",
     "exams",
+    "performance",
+    "questions",
     "scope",
 )
 
@@ -438,8 +440,8 @@ def simulate(
 def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
     """List what there is, all of it or one KIND.
 
-    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams or
-    scope.
+    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams,
+    performance, questions or scope.
     """
     from rackproof.checker.reference import listing  # noqa: PLC0415
 

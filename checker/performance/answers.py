@@ -105,6 +105,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     notes: tuple[str, ...] = ()
+    in_words: bool = False
+    """Sentences rather than numbers: people see a paragraph a row."""
 
     def data(self) -> dict[str, Any]:
         """Plain lists, maps, texts and numbers; what is not finite becomes a text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +17,18 @@ from rackproof.checker.performance import plots, tables
 from rackproof.checker.performance.answers import Answer
 from rackproof.checker.performance.questions import DEFAULT, QUESTIONS, question
 from rackproof.checker.performance.study import Study
+from rackproof.checker.reference import nearest_target
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.terminal import console
 from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verify import Failure, failure
 from rackproof.model.kernel import ModelError
-from rackproof.scenarios.document import Node
-from rackproof.scenarios.errors import unknown
-from rackproof.scenarios.performance.loader import load
+from rackproof.scenarios.document import Node, read_text
+from rackproof.scenarios.errors import ScenarioError, unknown
+from rackproof.scenarios.loader import is_scenario
+from rackproof.scenarios.performance.kind import is_plan
+from rackproof.scenarios.performance.loader import loads
 from rackproof.scenarios.performance.overrides import assignment
 from rackproof.scenarios.performance.plan import Plan
 from rackproof.scenarios.worlds import InputError
@@ -49,13 +53,23 @@ class Simulation:
         if self.plot_to is not None:
             plots.check()
         for file in files:
-            self._file(Path(file))
+            for path in self._found(Path(file)):
+                self._file(path)
         self.session.write(self.session.json_file, lambda: as_json(self.data))
         return worst([*self.session.troubles, *self.statuses])
 
+    def _found(self, path: Path) -> list[Path]:
+        """A file, or those of a folder that are meant for this command."""
+        if not path.is_dir():
+            return [path]
+        found = [one for one in sorted(path.rglob("*.y*ml")) if _is_meant(one)]
+        if not found:
+            self._failed(InputError(f"{path}: there is nothing to simulate in this folder"))
+        return found
+
     def _file(self, path: Path) -> None:
         try:
-            plan = chosen(load(path, self.changes, self.seed), self.variants)
+            plan = chosen(read(path, self.changes, self.seed), self.variants)
         except Exception as error:
             self._failed(error)
             return
@@ -126,6 +140,24 @@ def simulation(
     except InputError as error:
         raise click.UsageError(str(error)) from None
     return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, variants, changes, seed)
+
+
+def read(path: Path, changes: Sequence[Node], seed: int | None) -> Plan:
+    """Read a file; where there is none, or one for another command, the message says what to do."""
+    if not os.path.lexists(path) and (near := nearest_target(str(path))):
+        raise InputError(f"{path}: there is no such file{near}")
+    text = read_text(path)
+    if is_scenario(text) and not is_plan(text):
+        raise InputError(f"{path}: has no deployment with a workload: rackproof verify {path}")
+    return loads(text, path, changes, seed)
+
+
+def _is_meant(path: Path) -> bool:
+    """Whether a file of a folder is for this command; one that cannot be read is not."""
+    try:
+        return is_plan(read_text(path))
+    except ScenarioError:
+        return False
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> Plan:

@@ -17,7 +17,10 @@ def show(answer: Answer, out: Console) -> None:
     for table in answer.tables:
         out.print()
         out.print(Text(table.title, "bold"))
-        out.print(_grid(table))
+        if table.in_words:
+            _paragraphs(table, out)
+        else:
+            out.print(_grid(table))
         _notes(table.notes, out)
     if answer.notes:
         out.print()
@@ -34,6 +37,17 @@ def _grid(table: Table) -> Padding:
         cells = zip(table.columns, row, strict=True)
         grid.add_row(*(_cell(column.unit.shown(value, column.digits)) for column, value in cells))
     return Padding(grid, (0, 0, 0, 2))
+
+
+def _paragraphs(table: Table, out: Console) -> None:
+    """The first two columns as a heading, each other one that is not empty on lines of its own."""
+    for row in table.rows:
+        cells = [c.unit.shown(value, c.digits) for c, value in zip(table.columns, row, strict=True)]
+        out.print(Padding(Text(": ".join(cells[:2]), "bold"), (0, 0, 0, 2)))
+        for column, cell in zip(table.columns[2:], cells[2:], strict=True):
+            if cell:
+                told = Text.assemble((f"{column.title}: ", "dim"), cell)
+                out.print(Padding(told, (0, 0, 0, 4)))
 
 
 def _cell(text: str) -> Text:

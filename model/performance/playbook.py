@@ -84,7 +84,9 @@ def findings(case: Case) -> tuple[Finding, ...]:
 def misplaced_prefill(case: Case) -> Finding | None:
     """Prompts wait while prefill instances are idle."""
     use = case.use("prefill")
-    if use is None or use.idle_while_waiting < BLOCKED or case.busy("prefill") > FULL:
+    if use is None or case.disaggregated is None:
+        return None
+    if use.idle_while_waiting < BLOCKED or case.busy("prefill") > FULL:
         return None
     wait, ttft = case.run.prefill_wait.p99, case.run.ttft_prefill.p99
     if ttft <= case.slo.ttft_s or wait < ttft / 2:
@@ -95,9 +97,16 @@ def misplaced_prefill(case: Case) -> Finding | None:
         f"prefill is busy {case.busy('prefill'):.0%} of the time, and for "
         f"{use.idle_while_waiting:.0%} of it an instance idles while another has a queue; "
         f"p99 of the wait {_ms(wait)} of TTFT p99 {_ms(ttft)}",
-        "route prefill by queued tokens or estimated completion, not in turn; "
-        "if it does so, smaller batches (prefill-batch) leave work for the idle ones",
+        _ROUTE_BY.get(case.disaggregated.prefill_routing, _ROUTE_BY["round-robin"]),
     )
+
+
+_ROUTE_BY: Final = {
+    "round-robin": "route prefill by queued tokens or estimated completion, not in turn",
+    "least-queued-tokens": "route prefill by estimated completion, which counts what is under way",
+    "estimated-completion": "smaller prefill batches (prefill-batch), which leave work for others",
+}
+"""What to try instead of a routing policy."""
 
 
 def late_first_token(case: Case) -> Finding | None:
@@ -131,7 +140,7 @@ def prefill_overloaded(case: Case) -> Finding | None:
     use, run = case.use("prefill"), case.run
     if use is None or case.busy("prefill") < FULL or run.ttft_prefill.p99 <= case.slo.ttft_s:
         return None
-    decode = case.busy("decode")
+    decode = _decoding(case).utilisation
     return Finding(
         "prefill-overloaded",
         "high TTFT, and prefill is busy",
@@ -233,7 +242,7 @@ def below_baseline(case: Case) -> Finding | None:
         return None
     if run.goodput_per_s >= LESS * base.goodput_per_s:
         return None
-    prefill, decode = case.busy("prefill"), case.busy("decode")
+    prefill, decode = case.busy("prefill"), _decoding(case).utilisation
     scarce = "prefill" if run.ttft_prefill.p99 > case.slo.ttft_s else "decode"
     return Finding(
         "below-baseline",

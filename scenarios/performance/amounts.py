@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
 from attrs import frozen
@@ -12,7 +13,9 @@ from attrs import frozen
 from rackproof.scenarios.errors import hint
 from rackproof.scenarios.places import Place
 
-_AMOUNT: Final = re.compile(r"([-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S.*)?")
+_AMOUNT: Final = re.compile(
+    r"([-+]?(?:[0-9][0-9_,]{,30}(?:\.[0-9]{,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?)\s*(\S.*)?"
+)
 
 
 @frozen
@@ -31,7 +34,7 @@ class Amount:
         if found is None or (found[2] or "") not in self.units:
             self._refuse(place, found[2] if found else None)
             return None
-        value = float(found[1].replace(",", "").replace("_", "")) * self.units[found[2] or ""]
+        value = _product(found[1].replace(",", "").replace("_", ""), self.units[found[2] or ""])
         if (low < value <= high and math.isfinite(value)) or (least and value == low):
             return value
         above = f"{'from' if least else 'above'} {low:g}"
@@ -45,6 +48,14 @@ class Amount:
         near = hint(unit, units) if unit else f" (units: {', '.join(units)})"
         told = near if is_number and units else ""
         place.fail(f"expected {self.what} such as {self.example}, not {place.seen}{told}")
+
+
+def _product(digits: str, unit: float) -> float:
+    """The nearest float: 95 % is 0.95 to the last bit."""
+    try:
+        return float(Fraction(digits) * Fraction(str(unit)))
+    except OverflowError:
+        return math.inf
 
 
 def _text(place: Place) -> str:

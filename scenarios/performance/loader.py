@@ -55,12 +55,6 @@ def loads(text: str, path: Path, changes: Sequence[Node] = (), seed: int | None 
     return plan
 
 
-def is_plan(text: str) -> bool:
-    """Whether a text is meant for simulate: it has deployment and workload at its top."""
-    keys = {line.split(":", 1)[0].strip() for line in text.splitlines() if line[:1].isalpha()}
-    return {"deployment", "workload"} <= keys
-
-
 @frozen
 class _Reading:
     """One file, part by part."""

@@ -23,9 +23,11 @@ from rackproof.checker.performance.baseline import aggregated, disaggregated, gp
 from rackproof.checker.performance.shapes import (
     KEPT,
     REQUESTS,
+    Greatest,
     Shape,
+    chunked,
     fitted,
-    greatest_rate_per_s,
+    greatest,
     grid,
     record_keeps,
     tpot_s,
@@ -42,8 +44,8 @@ from rackproof.model.performance.simulation import (
 from rackproof.model.performance.workload import Replayed, Synthetic
 from rackproof.scenarios.performance.plan import Variant, Workload
 
-PROMPTS: Final = (128, 512, 2048, 8192)
-OUTPUTS: Final = (32, 128, 512)
+PROMPTS: Final = (256, 1024, 4096, 16_384)
+OUTPUTS: Final = (64, 256)
 FACTORS: Final = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 EDGES: Final = (512, 2048, 8192)
 OUTPUT_EDGES: Final = (128, 512)
@@ -88,22 +90,34 @@ def _ways(variant: Variant) -> Ways:
 
 @frozen
 class Cell:
-    """The greatest rates of a shape."""
+    """The greatest rates of a shape: aggregated, disaggregated as the file has it, and at best."""
 
     shape: Shape
-    together: float
-    apart: float
-    split: str
+    together: Greatest
+    given: Greatest
+    apart: Greatest
 
-    @property
-    def ratio(self) -> float | None:
-        """Disaggregated over aggregated."""
-        return self.apart / self.together if self.together else None
+    def better(self, given: bool) -> str:
+        """The way that takes more, with the split of the file or the best."""
+        other = self.given if given else self.apart
+        return _better(self.together.rate_per_s, other.rate_per_s)
 
-    @property
-    def better(self) -> str:
-        """The way that takes more."""
-        return _better(self.together, self.apart)
+    def row(self) -> tuple[Value, ...]:
+        """Rates, what reaches them, and which is better."""
+        together, apart = self.together.deployment, self.apart.deployment
+        assert isinstance(together, Aggregated), "it is the one"
+        assert isinstance(apart, Disaggregated), "it is the other"
+        return (
+            self.shape.output,
+            self.shape.prompt,
+            self.together.rate_per_s,
+            together.chunk_tokens,
+            self.given.rate_per_s,
+            self.better(given=True),
+            self.apart.rate_per_s,
+            split(apart),
+            self.better(given=False),
+        )
 
 
 def _better(together: float, apart: float) -> str:
@@ -116,54 +130,65 @@ def _by_shape(study: Study, ways: Ways) -> tuple[Table, Plot]:
     cells = []
     for shape in grid(PROMPTS, OUTPUTS):
         study.progress(f"prompts of {shape.prompt}, outputs of {shape.output}")
-        apart = fitted(ways.apart, shape, ways.slo)
-        one = greatest_rate_per_s(ways.together, shape, ways.slo)
-        other = greatest_rate_per_s(apart, shape, ways.slo)
-        cells.append(Cell(shape, one, other, f"{apart.prefill.count}:{apart.decode.count}"))
+        one = greatest(chunked(ways.together), shape, ways.slo)
+        given = greatest([ways.apart], shape, ways.slo)
+        best = greatest(fitted(ways.apart, shape, ways.slo), shape, ways.slo)
+        cells.append(Cell(shape, one, given, max(best, given, key=lambda one: one.rate_per_s)))
+    own = split(ways.apart)
     columns = (
         Column("output", "output", Unit.TOKENS),
         Column("prompt", "prompt", Unit.TOKENS),
         Column("aggregated takes", "aggregated", Unit.PER_S),
-        Column("disaggregated takes", "disaggregated", Unit.PER_S),
-        Column("with split", "split"),
-        Column("ratio", "ratio", Unit.COUNT),
-        Column("better", "better"),
+        Column("with chunks of", "chunk", Unit.TOKENS),
+        Column(f"{own} takes", "disaggregated_as_given", Unit.PER_S),
+        Column("better", "better_as_given"),
+        Column("best split takes", "disaggregated_at_best", Unit.PER_S),
+        Column("which is", "split"),
+        Column("better", "better_at_best"),
     )
-    rows = tuple(
-        (c.shape.output, c.shape.prompt, c.together, c.apart, c.split, c.ratio, c.better)
-        for c in cells
-    )
-    note = (
+    notes = (
+        *_crossings(f"{own} or aggregated", cells, given=True),
+        *_crossings("best split or aggregated", cells, given=False),
         f"The greatest rate at which {KEPT:.0%} of the requests keep the SLO, of the middle third "
-        f"of runs of up to {REQUESTS[1]:,}; disaggregated in the split that the roofline suggests."
+        f"of runs of up to {REQUESTS[1]:,}. Aggregated with the best of three chunks; the best "
+        "split is that of the roofline for the shape, or a neighbour.",
     )
     title = f"Aggregated or disaggregated on {gpus(ways.apart)} GPUs, by shape"
-    return Table(title, columns, rows, (*_crossings(cells), note)), _ratios(title, cells)
+    table = Table(title, columns, tuple(cell.row() for cell in cells), notes)
+    return table, _ratios(title, own, cells)
 
 
-def _crossings(cells: Sequence[Cell]) -> list[str]:
+def split(deployment: Disaggregated) -> str:
+    """Instances, prefill:decode."""
+    return f"{deployment.prefill.count}:{deployment.decode.count}"
+
+
+def _crossings(what: str, cells: Sequence[Cell], given: bool) -> list[str]:
     """Between which prompts the better way changes, for each length of output."""
     told = []
     for output in OUTPUTS:
-        row = [cell for cell in cells if cell.shape.output == output]
-        known = [cell for cell in row if cell.better in ("aggregated", "disaggregated")]
+        row = [(cell.shape.prompt, cell.better(given)) for cell in cells]
+        row = row[OUTPUTS.index(output) * len(PROMPTS) :][: len(PROMPTS)]
+        known = [one for one in row if one[1] in ("aggregated", "disaggregated")]
         changes = [
-            f"between prompts of {a.shape.prompt:,} and {b.shape.prompt:,} tokens "
-            f"({a.better} before)"
-            for a, b in pairwise(known)
-            if a.better != b.better
+            f"between prompts of {prompt:,} and {later:,} tokens ({way} before, {other} after)"
+            for (prompt, way), (later, other) in pairwise(known)
+            if way != other
         ]
-        same = f"none; {known[0].better} at every prompt that differs" if known else "none"
-        told.append(f"Crossover for outputs of {output}: {'; '.join(changes) or same}.")
+        same = f"none, {known[0][1]} throughout" if known else "none"
+        told.append(f"Crossover, {what}, outputs of {output}: {'; '.join(changes) or same}.")
     return told
 
 
-def _ratios(title: str, cells: Sequence[Cell]) -> Plot:
+def _ratios(title: str, own: str, cells: Sequence[Cell]) -> Plot:
     series = []
     for output in OUTPUTS:
-        row = [c for c in cells if c.shape.output == output and c.ratio is not None]
-        ratios = [cell.ratio or 0.0 for cell in row]
-        series.append(Series(f"outputs of {output}", [c.shape.prompt for c in row], ratios))
+        row = [c for c in cells if c.shape.output == output and c.together.rate_per_s]
+        prompts = [cell.shape.prompt for cell in row]
+        given = [cell.given.rate_per_s / cell.together.rate_per_s for cell in row]
+        best = [cell.apart.rate_per_s / cell.together.rate_per_s for cell in row]
+        series.append(Series(f"{own}, outputs of {output}", prompts, given))
+        series.append(Series(f"best split, outputs of {output}", prompts, best))
     axes = Axis("prompt, tokens", log=True), Axis("disaggregated / aggregated rate")
     return Plot("shapes", title, *axes, tuple(series), levels=((1.0, "equal"),))
 

@@ -26,7 +26,7 @@ def ask(study: Study) -> Answer:
         rows += [(variant.name, f.diagnosis, f.symptom, f.evidence, f.remedy) for f in found]
         if not found:
             rows.append((variant.name, "none", "nothing stands out", "", ""))
-    return Answer("playbook", (Table("Diagnoses", COLUMNS, tuple(rows)),))
+    return Answer("playbook", (Table("Diagnoses", COLUMNS, tuple(rows), in_words=True),))
 
 
 def _case(study: Study, variant: Variant) -> Case:
