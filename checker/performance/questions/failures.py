@@ -134,13 +134,14 @@ class _Telling:
                 for mechanism in one.detection.detectors
             ]
             low, _, high = _delay(one.detection, self, one)
-            taken = f"the first ({one.moment.value})"
+            taken = f"all of them ({one.moment.value})"
             rows.append((*head, taken, low, failure.detection_s, high))
         return Table(f"Detection ({self.variant.name})", SEEN, tuple(rows))
 
     def recoveries(self) -> tuple[Table, Table]:
         """As planned, then each recovery for all of them: for clients, and what it takes."""
-        found = [("as planned", self.planned)]
+        done = ", ".join(name for name, _ in self.planned.policies)
+        found = [(f"as planned ({done or 'nothing lost'})", self.planned)]
         for recovery in self._choices():
             changed = [evolve(failure, recovery=(recovery,)) for failure in self.failures]
             found.append((recovery.text, self._after(changed, recovery.text)))

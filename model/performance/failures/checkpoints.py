@@ -18,8 +18,8 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import not_negative, positive
 from rackproof.model.performance.failures.rates import HOUR_S, observed
 from rackproof.model.performance.hardware import Link
+from rackproof.model.performance.roofline import Engine
 from rackproof.model.performance.simulation import Deployment, Run
-from rackproof.model.performance.simulation.setting import Instance
 
 _INTERVALS: Final = tuple(10 ** (step / 20) for step in range(-60, 121))
 """Seconds from a millisecond to eleven days, 12 % apart."""
@@ -47,7 +47,7 @@ class Duty:
 
     CALLED: ClassVar[str] = "duty"
 
-    engine: Instance
+    engine: Engine
     requests: float = field(validator=positive)
     prompt: float = field(validator=positive)
     output: float = field(validator=positive)
@@ -240,6 +240,8 @@ def steady(deployment: Deployment, run: Run) -> Duty:
     if not run.last_arrival_s or run.tpot.count == 0:
         raise ModelError("a steady state needs a rate: requests that come one after the other")
     pool = deployment.pools[-1]
+    if not isinstance(pool.engine, Engine):
+        raise ModelError("what writing KV costs is known of instances with a GPU and a model only")
     output = run.output_tokens / run.offered
     rate = run.offered / run.last_arrival_s
     itl_s = run.tpot.mean

@@ -8,6 +8,7 @@ lease is renewed by a thread that knows nothing of a hung GPU.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import math
 from collections.abc import Sequence
@@ -221,10 +222,9 @@ def detector(name: str) -> Detector:
     """A preset: a mechanism (lease) or one of its variants (lease-60); ``ModelError`` for none."""
     mechanism = next((m for m in MECHANISMS if name == m or name.startswith(f"{m}-")), None)
     if mechanism is None:
-        raise ModelError(
-            f"there is no way to detect a failure called {name!r}; "
-            f"there are {', '.join(MECHANISMS)}"
-        )
+        near = difflib.get_close_matches(name, MECHANISMS, n=1)
+        told = f"did you mean {near[0]}?" if near else f"there are {', '.join(MECHANISMS)}"
+        raise ModelError(f"there is no way to detect a failure called {name!r}; {told}")
     found: Detector = chosen("detectors.yaml", MECHANISMS[mechanism], name)
     return found
 

@@ -138,7 +138,7 @@ def read_detection(place: Place) -> Detection | None:
     places = list(place.items()) if place.is_list else [place]
     found = [one for item in places for one in _detectors(item)]
     if not places:
-        place.wrong("a time, a mechanism such as lease, or a list of them")
+        place.fail("is empty; it takes a time, a mechanism such as lease, or never")
     if not found or None in found:
         return None
     return Detection(tuple(one for one in found if one is not None))
@@ -207,7 +207,7 @@ def read_recovery(place: Place) -> tuple[Recovery, ...] | None:
     if place.is_list:
         found = [_recovery(item) for item in place.items()]
         if not found:
-            place.wrong("a list of one recovery or more")
+            place.fail("is empty; it takes one recovery or more")
     else:
         found = [_recovery(place)]
     if not found or None in found:
