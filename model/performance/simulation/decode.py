@@ -272,7 +272,7 @@ class Decode(Server):
     def _first_tokens(self, seconds: float) -> None:
         """A step so long: for those that had just joined, the gap before it was longer."""
         if self.batch > len(self._fresh):
-            self.gaps.add(seconds, self.batch - len(self._fresh))
+            self.gaps.ramp(seconds, seconds, 1, self.batch - len(self._fresh))
         end = self._since + seconds
         for job in self._fresh:
             if isnan(job.decoded_s):

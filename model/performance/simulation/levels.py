@@ -74,13 +74,11 @@ class Idling:
 class Sampler:
     """Samples of quantities, evenly spaced; when there are too many, every other is dropped."""
 
-    MOST: Final = 1024
+    MOST: Final = 512
 
-    def __init__(
-        self, probes: Mapping[str, Callable[[], float]], spacing: float = 1 / 1024
-    ) -> None:
+    def __init__(self, probes: Mapping[str, Callable[[], float]]) -> None:
         self._probes = probes
-        self._spacing = spacing
+        self._spacing = 1 / 64
         self._rows: list[tuple[float, ...]] = []
         self.due = 0.0
 

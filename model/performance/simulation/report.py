@@ -49,19 +49,23 @@ def probes(simulation: Simulation) -> dict[str, Callable[[], float]]:
     """What is sampled over time, by name."""
     given: dict[str, Callable[[], float]] = {"in_system": lambda: simulation.meters.in_system.value}
     for name, servers in simulation.pools.items():
-        given[f"{name}_waiting"] = partial(_sum, servers, "waiting")
-        given[f"{name}_running"] = partial(_sum, servers, "running")
+        given[f"{name}_waiting"] = partial(_waiting, servers)
+        given[f"{name}_running"] = partial(_running, servers)
         given[f"{name}_kv"] = partial(_kv, servers)
     return given
 
 
-def _sum(servers: Sequence[Server], name: str) -> float:
-    return float(sum(getattr(server, name) for server in servers))
+def _waiting(servers: Sequence[Server]) -> float:
+    return float(sum([server.waiting for server in servers]))
+
+
+def _running(servers: Sequence[Server]) -> float:
+    return float(sum([server.running for server in servers]))
 
 
 def _kv(servers: Sequence[Server]) -> float:
-    held = sum(server.kv.value for server in servers)
-    return held / sum(server.engine.kv_capacity_tokens for server in servers)
+    held = sum([server.kv.value for server in servers])
+    return held / (servers[0].engine.kv_capacity_tokens * len(servers))
 
 
 def _gaps(servers: Sequence[Decode]) -> Distribution:
