@@ -105,6 +105,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     notes: tuple[str, ...] = ()
+    names: int = 1
+    """How many columns, from the first, name the rows."""
     in_words: bool = False
     """Sentences rather than numbers: people see a paragraph a row."""
 
@@ -129,12 +131,11 @@ class Axis:
 
 @frozen
 class Series:
-    """A curve; with no ``line``, points."""
+    """A curve."""
 
     label: str
     xs: Sequence[float]
     ys: Sequence[float]
-    line: bool = True
 
 
 @frozen

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
+import textwrap
 from pathlib import Path
 from typing import Any, Final
 
-from rackproof.checker.performance.answers import Plot
+from rackproof.checker.performance.answers import Axis, Plot
 from rackproof.scenarios.worlds import InputError
 
 ABSENT: Final = "--plot needs matplotlib, which is not installed: pip install 'rackproof[plots]'"
+MARKED: Final = 40
+"""Points of a curve up to which each is marked."""
+WRAPPED: Final = 70
+DECADES: Final = 3.5
+"""Of a logarithmic axis, below which 2 and 5 are named beside 1."""
 _STYLE: Final[dict[str, Any]] = {
     "svg.hashsalt": "rackproof",  # identifiers in the file, otherwise random
     "svg.fonttype": "none",
@@ -52,18 +59,35 @@ def draw(plot: Plot, folder: Path, stem: str) -> Path:
 
 def _fill(axes: Any, plot: Plot) -> None:
     for series in plot.series:
-        style = "-" if series.line else ""
-        few = len(series.xs) <= 40
-        axes.plot(series.xs, series.ys, style, marker="o" if few else "", ms=4, label=series.label)
+        few = len(series.xs) <= MARKED
+        axes.plot(series.xs, series.ys, marker="o" if few else "", ms=4, label=series.label)
     for mark in plot.marks:
         axes.axvline(mark.x, color="0.35", ls="--", lw=1, label=mark.label)
-    for level, label in plot.levels:
-        axes.axhline(level, color="0.35", ls=":", lw=1.2, label=label)
-    axes.set(title=plot.title, xlabel=plot.x.label, ylabel=plot.y.label)
     axes.set_xscale("log" if plot.x.log else "linear")
     axes.set_yscale("log" if plot.y.log else "linear")
-    if len(plot.series) + len(plot.marks) + len(plot.levels) > 1:
+    for axis, wanted in ((axes.xaxis, plot.x), (axes.yaxis, plot.y)):
+        _scale(axis, wanted)
+    for level, label in plot.levels:
+        axes.axhline(level, color="0.35", ls=":", lw=1.2)
+        place = axes.get_yaxis_transform()
+        axes.text(1.0, level, f" {label}", transform=place, va="center", fontsize="small")
+    title = textwrap.fill(plot.title, WRAPPED)
+    axes.set(title=title, xlabel=plot.x.label, ylabel=plot.y.label)
+    if len(plot.series) + len(plot.marks) > 1:
         axes.legend(frameon=False, fontsize="small")
+
+
+def _scale(axis: Any, wanted: Axis) -> None:
+    """Plain numbers, on a logarithmic axis too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    if not wanted.log:
+        return
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < DECADES else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def slug(text: str) -> str:

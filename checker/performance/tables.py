@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import frozen
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 from rackproof.checker.performance.answers import Answer, Column, Table, Unit
 
-STYLES = {"ok": "green", "differs": "bold red", "yes": "green", "no": "yellow"}
+INDENT: Final = 2
+GAP: Final = 2
+FOLDED: Final = 24
+"""The width to which a column of texts is folded, where there is need."""
+STYLES: Final = {"ok": "green", "differs": "bold red", "yes": "green", "no": "yellow"}
 
 
 def show(answer: Answer, out: Console) -> None:
@@ -20,7 +29,8 @@ def show(answer: Answer, out: Console) -> None:
         if table.in_words:
             _paragraphs(table, out)
         else:
-            out.print(_grid(table))
+            for grid in _grids(table, out.width - INDENT):
+                out.print(grid)
         _notes(table.notes, out)
     if answer.notes:
         out.print()
@@ -29,35 +39,84 @@ def show(answer: Answer, out: Console) -> None:
         out.print(Text(f"differs: {shortfall}", "bold red"))
 
 
-def _grid(table: Table) -> Padding:
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in table.columns:
-        grid.add_column(column.title, justify="left" if _is_text(column) else "right")
-    for row in table.rows:
-        cells = zip(table.columns, row, strict=True)
-        grid.add_row(*(_cell(column.unit.shown(value, column.digits)) for column, value in cells))
-    return Padding(grid, (0, 0, 0, 2))
+@frozen
+class _Strip:
+    """A column with its values as they are shown."""
+
+    column: Column
+    cells: list[str]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it stands on the left, and may be folded."""
+        return self.column.unit is Unit.TEXT
+
+    @property
+    def most(self) -> int:
+        """The width at which nothing is folded."""
+        return max(map(cell_len, (self.column.title, *self.cells)))
+
+    @property
+    def least(self) -> int:
+        """That of a number, of a text up to a limit, of the longest word of the heading."""
+        widest = max(map(cell_len, self.cells), default=0)
+        word = max(map(cell_len, self.column.title.split()), default=0)
+        return max(min(widest, FOLDED) if self.is_text else widest, word)
+
+
+def _grids(table: Table, width: int) -> Iterator[Grid]:
+    """The table; where it is too wide, several below each other, all with what names the rows."""
+    strips = [
+        _Strip(column, [column.unit.shown(row[place], column.digits) for row in table.rows])
+        for place, column in enumerate(table.columns)
+    ]
+    names, rest = strips[: table.names], strips[table.names :]
+    chosen = list(names)
+    for strip in rest:
+        wide = sum(one.least + GAP for one in (*chosen, strip)) - GAP
+        if wide > width and len(chosen) > len(names):
+            yield _grid(chosen, width)
+            chosen = list(names)
+        chosen.append(strip)
+    yield _grid(chosen, width)
+
+
+def _grid(strips: list[_Strip], width: int) -> Grid:
+    """Every column at its least width, and the room that is left to those that would fold."""
+    grid = Grid(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    grid.add_column(width=INDENT - GAP)
+    spare = width - sum(strip.least + GAP for strip in strips) + GAP
+    widths = {}
+    for place, strip in sorted(enumerate(strips), key=lambda one: not one[1].is_text):
+        more = max(0, min(strip.most - strip.least, spare))
+        widths[place], spare = strip.least + more, spare - more
+    for place, strip in enumerate(strips):
+        side: JustifyMethod = "left" if strip.is_text else "right"
+        grid.add_column(strip.column.title, justify=side, width=widths[place])
+    for cells in zip(*(strip.cells for strip in strips), strict=True):
+        grid.add_row(Text(), *map(_cell, cells))
+    return grid
+
+
+def _indented(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, INDENT), expand=False)
 
 
 def _paragraphs(table: Table, out: Console) -> None:
     """The first two columns as a heading, each other one that is not empty on lines of its own."""
     for row in table.rows:
         cells = [c.unit.shown(value, c.digits) for c, value in zip(table.columns, row, strict=True)]
-        out.print(Padding(Text(": ".join(cells[:2]), "bold"), (0, 0, 0, 2)))
+        out.print(_indented(Text(": ".join(cells[:2]), "bold")))
         for column, cell in zip(table.columns[2:], cells[2:], strict=True):
             if cell:
                 told = Text.assemble((f"{column.title}: ", "dim"), cell)
-                out.print(Padding(told, (0, 0, 0, 4)))
+                out.print(_indented(_indented(told)))
 
 
 def _cell(text: str) -> Text:
     return Text(text, STYLES.get(text, ""))
 
 
-def _is_text(column: Column) -> bool:
-    return column.unit is Unit.TEXT
-
-
 def _notes(notes: tuple[str, ...], out: Console) -> None:
     for note in notes:
-        out.print(Padding(Text(note, "dim"), (0, 0, 0, 2)))
+        out.print(_indented(Text(note, "dim")))

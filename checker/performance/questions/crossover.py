@@ -154,7 +154,7 @@ def _by_shape(study: Study, ways: Ways) -> tuple[Table, Plot]:
         "split is that of the roofline for the shape, or a neighbour.",
     )
     title = f"Aggregated or disaggregated on {gpus(ways.apart)} GPUs, by shape"
-    table = Table(title, columns, tuple(cell.row() for cell in cells), notes)
+    table = Table(title, columns, tuple(cell.row() for cell in cells), notes, names=2)
     return table, _ratios(title, own, cells)
 
 
@@ -315,7 +315,7 @@ def _by_bucket(ways: Ways, together: Run, apart: Run) -> tuple[Table, ...]:
         better = _better(figures[4] or 0.0, figures[5] or 0.0)
         rows.append((_range(key[0], EDGES), _range(key[1], OUTPUT_EDGES), len(a), *figures, better))
     note = f"Buckets with fewer than {SEVERAL} requests are left out; better is by the SLO."
-    return (Table("The file's workload, by bucket", columns, tuple(rows), (note,)),)
+    return (Table("The file's workload, by bucket", columns, tuple(rows), (note,), names=2),)
 
 
 def _buckets(records: Sequence[Record], ways: Ways) -> dict[tuple[int, int], list[Record]]:

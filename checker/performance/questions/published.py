@@ -10,11 +10,11 @@ from rackproof.scenarios.worlds import InputError
 
 COLUMNS = (
     Column("figure", "figure"),
-    Column("measure", "measure"),
+    Column("", "agrees"),
     Column("published", "published"),
     Column("computed", "rounded"),
     Column("in full", "computed"),
-    Column("", "agrees"),
+    Column("measure", "measure"),
 )
 
 
@@ -32,16 +32,13 @@ def ask(study: Study) -> Answer:
         full = f"{value / figure.factor:,.6g} {unit}"
         told = f"{rounded} {unit}"
         printed = f"{figure.printed} {unit}"
-        rows.append((figure.title, title(figure), printed, told, full, _word(agrees)))
+        word = "ok" if agrees else "differs"
+        rows.append((figure.title, word, printed, told, full, title(figure)))
         if not agrees:
             shortfalls.append(f"{figure.title}: published {printed}, computed {full}")
     notes = tuple(f"{figure.title}: {figure.note}" for figure in plan.published if figure.note)
     table = Table("Published figures", COLUMNS, tuple(rows), notes)
     return Answer("published", (table,), shortfalls=tuple(shortfalls))
-
-
-def _word(agrees: bool) -> str:
-    return "ok" if agrees else "differs"
 
 
 def title(figure: Published) -> str:

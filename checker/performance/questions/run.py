@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from rackproof.checker.performance.answers import Answer, Axis, Column, Plot, Series, Table, Unit
+from rackproof.checker.performance.answers import (
+    Answer,
+    Axis,
+    Column,
+    Mark,
+    Plot,
+    Series,
+    Table,
+    Unit,
+)
 from rackproof.checker.performance.study import Study
 from rackproof.model.performance.measures import MEASURES
 from rackproof.model.performance.simulation import Run, Use
@@ -27,7 +36,8 @@ UNITS: Final = {
     "tokens/s": Unit.TOKENS_PER_S,
     "requests/s": Unit.PER_S,
 }
-QUANTILES: Final = ("mean", "p50", "p90", "p95", "p99")
+POINTS: Final = 200
+"""Of a curve over many requests."""
 OF_POOLS: Final = (
     Column("variant", "variant"),
     Column("pool", "pool"),
@@ -69,7 +79,7 @@ def ask(study: Study) -> Answer:
     uses = [_use(variant, use) for variant, run in runs for use in run.pools]
     tables = (
         Table("What requests see", columns, tuple(rows), tuple(_notes(runs))),
-        Table("What pools do", OF_POOLS, tuple(uses)),
+        Table("What pools do", OF_POOLS, tuple(uses), names=2),
     )
     return Answer("run", tables, (_times(runs), *_queues(runs)))
 
@@ -106,25 +116,29 @@ def _notes(runs: list[tuple[Variant, Run]]) -> list[str]:
 
 
 def _times(runs: list[tuple[Variant, Run]]) -> Plot:
-    """Quantiles of the time to the first token."""
-    marks = (0.5, 0.9, 0.95, 0.99)
-    series = [
-        Series(
-            variant.name,
-            marks,
-            [getattr(run.ttft_prefill, f"p{round(100 * mark)}") for mark in marks],
-        )
-        for variant, run in runs
-    ]
+    """How many requests have had their first token by when."""
+    series = [Series(v.name, *_by_when(v, run)) for v, run in runs]
     level = runs[0][0].slo.ttft_s
     return Plot(
         "ttft",
         "Time to the first token (end of prefill)",
-        Axis("share of the requests"),
         Axis("seconds", log=True),
+        Axis("share of the requests, %"),
         tuple(series),
-        levels=((level, f"SLO, {Unit.SECONDS.shown(level)}"),),
+        (Mark(level, f"SLO, {Unit.SECONDS.shown(level)}"),),
     )
+
+
+def _by_when(variant: Variant, run: Run) -> tuple[list[float], list[float]]:
+    """Times and shares: of the records where there are any, else the quantiles that are known."""
+    records = run.records[round(variant.warm_up * len(run.records)) :]
+    times = sorted(r.prefilled_s - r.arrival_s for r in records if r.prefilled_s == r.prefilled_s)
+    if not times:
+        spread = run.ttft_prefill
+        return [spread.p50, spread.p90, spread.p95, spread.p99], [50, 90, 95, 99]
+    shares = [share / POINTS for share in range(1, POINTS + 1)]
+    places = [min(round(share * len(times)), len(times)) - 1 for share in shares]
+    return [times[max(place, 0)] for place in places], [100 * share for share in shares]
 
 
 def _queues(runs: list[tuple[Variant, Run]]) -> list[Plot]:
