@@ -101,6 +101,11 @@ def test_mechanisms_by_name_and_several() -> None:
     assert strike("detection: never").detection == Detection(())
 
 
+def test_checkpoints_of_an_interval() -> None:
+    (one,) = strike("detection: lease, recovery: {checkpoint: {link: c2c, every: 2 s}}").recovery
+    assert (one.policy, one.every_s, one.text) == (Policy.CHECKPOINT, 2, "checkpoint c2c each 2 s")
+
+
 def test_what_is_left_out() -> None:
     one = strike("detection: lease")
     assert [recovery.text for recovery in one.recovery] == ["recompute"]
@@ -155,6 +160,10 @@ def test_what_is_left_out() -> None:
         (
             "failures: [{fails: x, at: 1 s, detection: 1 s, recovery: {recompute: last}}]",
             "no turn 'last'",
+        ),
+        (
+            "failures: [{fails: x, at: 1 s, detection: 1 s, recovery: {checkpoint: c2c}}]",
+            "checkpoints come each so many seconds",
         ),
         ("failures: [{fails: x, at: 1 s, detection: 1 s, restart: reboot}]", "no restart 'reboot'"),
         ("failures: [{fails: x, at: 1 s, detection: 1 s, looks: bad}]", "look of a failure 'bad'"),

@@ -32,6 +32,8 @@ from rackproof.scenarios.performance.plan import Variant
 
 MOST_REQUESTS: Final = 200_000
 """Requests are followed one by one."""
+CHECKPOINTS_S: Final = (0.1, 1.0)
+"""Intervals of checkpoints in host memory that are compared."""
 MECHANISMS: Final = (
     "stream-break",
     "watchdog",
@@ -234,6 +236,7 @@ def choices(deployment: Deployment) -> tuple[Recovery, ...]:
     return (
         Recovery(Policy.REPLICA),
         *(Recovery(Policy.TRANSFER, way) for way in links),
+        *(Recovery(Policy.CHECKPOINT, host, every_s=every_s) for every_s in CHECKPOINTS_S),
         Recovery(Policy.RECOMPUTE),
         Recovery(Policy.RECOMPUTE, first=False),
         Recovery(Policy.ABORT),

@@ -60,16 +60,32 @@ class Casualty:
     """A request that was on an instance as it failed, or was sent there since.
 
     context: tokens of KV that it lost; 0 where its prefill had not ended. policy: what was done for
-    it, at ``again_s``; nothing if nobody ever knew. silent_s: when its client had the last token.
+    it, at ``again_s``; nothing if nobody ever knew. silent_s: when its client had the last token;
+    lost_s: when its KV was lost.
     recomputed: tokens that the prefill pool makes again.
     """
 
     job: Job
     context: int
     silent_s: float
+    lost_s: float
     policy: str = ""
     again_s: float = math.inf
     recomputed: int = 0
+
+    def saved(self, every_s: float) -> int:
+        """Tokens of its KV in the last checkpoint before it was lost, of one each so many seconds.
+
+        None, if it came since. Checkpoints are at half an interval, one and a half, and so on: a
+        failure at a round time does not find one that is just done. Its tokens count as having come
+        at their mean pace.
+        """
+        job, last_s = self.job, (math.floor(self.lost_s / every_s - 0.5) + 0.5) * every_s
+        if last_s < 0 or job.handed_over_s > last_s or not self.context:
+            return 0
+        itl_s = (job.last_token_s - job.prefilled_s) / max(1, job.emitted - 1)
+        since = math.ceil((job.last_token_s - last_s) / itl_s) if itl_s else 0
+        return min(self.context - 1, self.context - max(0, since))
 
 
 @define(eq=False)
@@ -113,7 +129,7 @@ class Outages:
         """Note a request that an instance had."""
         at_decode = any(server is other for other in simulation.decode)
         context = job.known if job.ready else 0
-        casualty = Casualty(job, context, job.last_token_s)
+        casualty = Casualty(job, context, job.last_token_s, simulation.now)
         if context and not at_decode:
             # Nobody copies KV that is on its way to decode.
             casualty.policy = Policy.RECOMPUTE.value
@@ -168,20 +184,33 @@ class Outages:
             simulation.hand_over_again(job)
         elif casualty.policy or not casualty.context or policy is Policy.RECOMPUTE:
             casualty.policy = Recovery(Policy.RECOMPUTE, first=recovery.first).text
-            if job.emitted:
-                casualty.recomputed = job.known
-                work = simulation.prefill[0].engine.step([(job.known, 0)], 0, 0)
-                self.recomputed_J += work.joules
-            simulation.prefill_again(job, first=recovery.first)
+            self._recompute(casualty, 0, recovery.first, simulation)
+        elif policy is Policy.CHECKPOINT:
+            casualty.policy = recovery.text
+            saved = casualty.saved(recovery.every_s)
+            after_s = self._fetched_s(saved, recovery, simulation) if saved else 0.0
+            then = partial(self._recompute, casualty, saved, recovery.first)
+            simulation.at(simulation.now + after_s, then)
         else:
             casualty.policy = recovery.text
-            simulation.decode_again(job, self._fetched_s(job, recovery, simulation))
+            simulation.decode_again(job, self._fetched_s(job.known, recovery, simulation))
 
-    def _fetched_s(self, job: Job, recovery: Recovery, simulation: Simulation) -> float:
-        """How long until its KV has come, one after the other over one egress."""
+    def _recompute(
+        self, casualty: Casualty, saved: int, first: bool, simulation: Simulation
+    ) -> None:
+        """All but the tokens that were saved, by the prefill pool."""
+        job = casualty.job
+        if job.emitted:
+            casualty.recomputed = job.known - saved
+            work = simulation.prefill[0].engine.step([(job.known - saved, saved)], 0, 0)
+            self.recomputed_J += work.joules
+        simulation.prefill_again(job, cached=saved, first=first)
+
+    def _fetched_s(self, tokens: int, recovery: Recovery, simulation: Simulation) -> float:
+        """How long until KV of so many tokens has come, one after the other over one egress."""
         if recovery.link is None:
             return 0.0
-        size = job.known * simulation.decode[0].engine.kv_bytes_per_token
+        size = tokens * simulation.decode[0].engine.kv_bytes_per_token
         free_s = self._egress.get(recovery.link.name, 0.0)
         end_s = max(simulation.now + recovery.lookup_s, free_s) + recovery.link.seconds(size)
         self._egress[recovery.link.name] = end_s

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from attrs import field, frozen
+from attrs import frozen
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.hardware import Link
@@ -26,6 +26,8 @@ class Policy(Enum):
     """A copy of it leaves a peer, or a host, one after the other."""
     STORE = "store"
     """It is read from a remote store: a transfer after a look-up each."""
+    CHECKPOINT = "checkpoint"
+    """What was there at the last checkpoint is fetched, and the rest is made again."""
     RECOMPUTE = "recompute"
     """The prefill pool makes it again, of the prompt and of what was emitted."""
     ABORT = "abort"
@@ -37,29 +39,34 @@ class Recovery:
     """A policy, and over which link what is kept leaves where it is kept.
 
     first: what is recomputed goes ahead of prompts that wait. lookup_s: of each request, before
-    its KV is read from a store.
+    its KV is read from a store. every_s: seconds between checkpoints.
     """
 
     policy: Policy
     link: Link | None = None
     first: bool = True
     lookup_s: float = 0.0
+    every_s: float = 0.0
 
     def __attrs_post_init__(self) -> None:
         """Refuse a way that is missing, or one that leads nowhere."""
-        moves = self.policy in {Policy.TRANSFER, Policy.STORE}
+        saved = self.policy is Policy.CHECKPOINT
+        moves = saved or self.policy in {Policy.TRANSFER, Policy.STORE}
         if moves and self.link is None:
             raise ModelError(f"recovery by {self.policy.value} needs a link")
         if not moves and self.link is not None:
             raise ModelError(f"recovery by {self.policy.value} moves nothing over {self.link.name}")
         if not 0 <= self.lookup_s < math.inf:
             raise ModelError(f"a look-up takes no negative time, and an end: {self.lookup_s!r}")
+        if saved and not 0 < self.every_s < math.inf:
+            raise ModelError(f"checkpoints come each so many seconds, not {self.every_s!r}")
 
     @property
     def text(self) -> str:
         """What it is called in a table."""
         if self.link:
-            return f"{self.policy.value} {self.link.name}"
+            often = f" each {self.every_s:g} s" if self.every_s else ""
+            return f"{self.policy.value} {self.link.name}{often}"
         fifo = self.policy is Policy.RECOMPUTE and not self.first
         return f"{self.policy.value}{' in turn' if fifo else ''}"
 
@@ -74,8 +81,8 @@ class Storm:
     """
 
     contexts: tuple[int, ...]
-    kv_bytes_per_token: float = field()
-    prefill_tokens_per_s: float = field()
+    kv_bytes_per_token: float
+    prefill_tokens_per_s: float
     offered_tokens_per_s: float = 0.0
 
     @property
@@ -84,9 +91,12 @@ class Storm:
         return sum(self.contexts)
 
     def ends_s(self, recovery: Recovery) -> float:
-        """When the last of them has its KV, on idle links: the closed form of a policy."""
+        """When the last of them has its KV, on idle links: the closed form of a policy.
+
+        Of checkpoints: as if all of it were in the last one.
+        """
         match recovery.policy:
-            case Policy.TRANSFER | Policy.STORE:
+            case Policy.TRANSFER | Policy.STORE | Policy.CHECKPOINT:
                 assert recovery.link is not None
                 sizes = [tokens * self.kv_bytes_per_token for tokens in self.contexts]
                 return egress_s(sizes, recovery.link, recovery.lookup_s)

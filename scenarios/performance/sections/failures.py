@@ -199,7 +199,7 @@ FIELDS: Final[Mapping[str, Mapping[str, tuple[str, Callable[[Place], Any]]]]] = 
 # Recovery
 
 _SIMPLE: Final = ("replica", "recompute", "abort")
-_MOVING: Final = ("transfer", "store")
+_MOVING: Final = ("transfer", "store", "checkpoint")
 
 
 def read_recovery(place: Place) -> tuple[Recovery, ...] | None:
@@ -233,14 +233,24 @@ def _recovery(place: Place) -> Recovery | None:
     return _moving(Policy(name), item)
 
 
+_MORE: Final[Mapping[Policy, tuple[str, str]]] = {
+    Policy.STORE: ("look-up", "lookup_s"),
+    Policy.CHECKPOINT: ("every", "every_s"),
+}
+"""What a recovery says beside its link, and what the model calls it."""
+
+
 def _moving(policy: Policy, place: Place) -> Recovery | None:
-    """Over a link; what is read from a store is looked up first: {link: 100gbe, look-up: 1 ms}."""
-    lookup_s: float | None = 0.0
-    if policy is Policy.STORE and place.is_map and "link" in (place.entries() or {}):
-        found = place.record(("link", "look-up"))
-        lookup_s = DURATION.read(found["look-up"], least=True) if "look-up" in found else 0.0
+    """Over a link: {transfer: 100gbe}, {store: {link: 100gbe, look-up: 1 ms}}."""
+    more: dict[str, float | None] = {}
+    if policy in _MORE and "link" in (place.entries() or {} if place.is_map else ()):
+        key, name = _MORE[policy]
+        found = place.record(("link", key))
+        if key in found:
+            more[name] = DURATION.read(found[key], high=LONGEST_S, least=key == "look-up")
         place = found["link"]
     link = read_link(place)
-    if link is None or lookup_s is None:
+    if link is None or None in more.values():
         return None
-    return attempt(place, lambda: Recovery(policy, link, lookup_s=lookup_s or 0.0))
+    values: dict[str, Any] = dict(more)
+    return attempt(place, lambda: Recovery(policy, link, **values))

@@ -41,6 +41,10 @@ def transfer(link: Link) -> Recovery:
     return Recovery(Policy.TRANSFER, link)
 
 
+def checkpoints(every_s: float) -> Recovery:
+    return Recovery(Policy.CHECKPOINT, C2C, every_s=every_s)
+
+
 def decode_0(before: Run, recovery: Recovery, detection_s: float = 0.0) -> Aftermath:
     """The study's rack as its first decode instance fails, 8 s in."""
     failure = Failure(8.0, ("decode-0",), (recovery,), detection_s)
@@ -257,6 +261,22 @@ def test_abort_ends_them_and_store_looks_each_up() -> None:
     assert replica.stall.most_s <= 3 * ITL_S
 
 
+def test_of_checkpoints_the_rest_is_computed_again(before: Run) -> None:
+    found = [decode_0(before, checkpoints(every_s)) for every_s in (0.03, 0.5, 4.0)]
+    recomputed = [one.recomputed_tokens for one in found]
+    assert 0 < recomputed[0] < recomputed[1] < recomputed[2] < 294_490
+    assert [one.moved_bytes / 327_680 + one.recomputed_tokens for one in found] == [294_490] * 3
+    most = [one.stall.most_s for one in found]
+    whole = decode_0(before, RECOMPUTE).stall.most_s
+    assert decode_0(before, transfer(C2C)).stall.most_s < most[0] < most[2] < whole
+
+
+def test_a_checkpoint_that_never_came_saved_nothing(before: Run) -> None:
+    never = decode_0(before, checkpoints(17.0))
+    assert repr(never.run) == repr(decode_0(before, RECOMPUTE).run)
+    assert never.moved_bytes == 0
+
+
 def test_a_way_that_is_lost_holds_up_hand_offs_only() -> None:
     thin = Link("thin", 12.5, 20, 15)
     names = ("prefill-0", "prefill-1")
@@ -303,6 +323,7 @@ FAILURES = st.builds(
             (transfer(LINKS["100GbE"]), RECOMPUTE),
             (Recovery(Policy.REPLICA),),
             (Recovery(Policy.ABORT),),
+            (checkpoints(0.25),),
         ]
     ),
     detection_s=st.sampled_from([0.0, 0.001, 0.7, math.inf]),

@@ -76,6 +76,10 @@ def test_names_of_policies() -> None:
 
 
 def test_bad_recoveries() -> None:
+    with pytest.raises(ModelError, match="checkpoints come each so many seconds, not 0"):
+        Recovery(Policy.CHECKPOINT, NVLINK)
+    with pytest.raises(ModelError, match="recovery by checkpoint needs a link"):
+        Recovery(Policy.CHECKPOINT, every_s=1)
     with pytest.raises(ModelError, match="recovery by transfer needs a link"):
         Recovery(Policy.TRANSFER)
     with pytest.raises(ModelError, match="by recompute moves nothing over 100gbe"):
