@@ -141,7 +141,6 @@ class Outages:
     ) -> None:
         simulation.believe_all(down, False)
         self._recover(failure, [*held, *self._stranded(down, simulation)], simulation)
-        self._sweep(failure, down, simulation)
         if math.isfinite(failure.restart_s):
             simulation.at(simulation.now + failure.restart_s, partial(_back, down))
 
@@ -152,12 +151,6 @@ class Outages:
             if not server.up
             for job in server.take()
         ]
-
-    def _sweep(self, failure: Failure, down: list[Server], simulation: Simulation) -> None:
-        """What was on its way as the router learnt of it arrives nowhere, too."""
-        self._recover(failure, self._stranded(down, simulation), simulation)
-        if any(server.coming and not server.up for server in down):
-            simulation.at(simulation.now + _SWEEP_S, partial(self._sweep, failure, down))
 
     def _recover(self, failure: Failure, lost: Sequence[Casualty], simulation: Simulation) -> None:
         """One storm."""
@@ -217,10 +210,6 @@ class Outages:
         self.moved_bytes += size
         self.moved_J += recovery.link.joules(size)
         return end_s - simulation.now
-
-
-_SWEEP_S = 0.01
-"""How often a router looks for what had been on its way."""
 
 
 def storm(simulation: Simulation, contexts: Sequence[int]) -> Storm:

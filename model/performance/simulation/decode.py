@@ -127,7 +127,7 @@ class Decode(Server):
 
     def forget(self) -> list[Job]:
         now = self.events.now
-        if self._planned:
+        if self._joined:
             self._interrupt(now)
             self._leave()
         jobs = [job for _, _, job in sorted(self._joined, key=lambda entry: entry[1])]
@@ -282,12 +282,13 @@ class Decode(Server):
 
     def _interrupt(self, now: float) -> None:
         """Whatever whole steps were done by now are done; the one under way is lost."""
-        pace, since = self._pace(self.batch), self._since
-        steps = pace.whole(self.context, now - since, self._planned)
-        if not steps:
-            return
-        last = since + pace.seconds(self.context, steps)
-        self._account(steps)
+        pace, last, steps = self._pace(self.batch), self._since, 0
+        if self._planned:
+            steps = pace.whole(self.context, now - self._since, self._planned)
+        if steps:
+            last += pace.seconds(self.context, steps)
+            self._account(steps)
         for _, _, job in self._joined:
-            job.emitted = self._clock - job.offset
-            job.last_token_s = last
+            emitted = self._clock - job.offset
+            if job.emitted < emitted:
+                job.emitted, job.last_token_s = emitted, last

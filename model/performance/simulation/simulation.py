@@ -359,13 +359,13 @@ class Simulation:
 
     def _transferred(self, job: Job, link: Link, detour: tuple[Link, float] | None) -> float:
         """When its KV is there, over the first channel that is free."""
-        size = (job.known - job.ready) * self._kv_bytes
+        size, start_s = (job.known - job.ready) * self._kv_bytes, self.now
         if detour is not None:
             link, since_s = detour
-            return self.channels.send(max(self.now, since_s), size, link)
+            start_s = max(start_s, since_s)
         if job.streamed_s is None:
-            return self.channels.send(self.now, size, link)
-        return self.channels.stream(self.now, job.streamed_s, size, self._layers, link)
+            return self.channels.send(start_s, size, link)
+        return self.channels.stream(start_s, job.streamed_s, size, self._layers, link)
 
     def _arrived(self, job: Job, server: Decode, attempt: int) -> None:
         """Its KV is on the instance it was sent to; if that is known to be down, it goes on."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import GB200, LINKS, study, workload
@@ -18,6 +19,7 @@ from rackproof.model.performance.simulation import (
     Deployment,
     HandOff,
     Pool,
+    PrefixCache,
     Record,
     Request,
     Run,
@@ -310,45 +312,72 @@ def test_an_aggregated_deployment_recovers_too() -> None:
         assert found.hit > 0
 
 
-FAILURES = st.builds(
-    Failure,
-    at_s=st.sampled_from([0.0, 0.3, 1.0, 2.02, 3.7, 30.0]),
-    stopped=st.lists(
-        st.sampled_from(["prefill-0", "prefill-1", "decode-0", "decode-1"]), min_size=1, unique=True
-    ).map(tuple),
-    recovery=st.sampled_from(
-        [
-            (RECOMPUTE,),
-            (Recovery(Policy.RECOMPUTE, first=False),),
-            (transfer(LINKS["100GbE"]), RECOMPUTE),
-            (Recovery(Policy.REPLICA),),
-            (Recovery(Policy.ABORT),),
-            (checkpoints(0.25),),
-        ]
-    ),
-    detection_s=st.sampled_from([0.0, 0.001, 0.7, math.inf]),
-    restart_s=st.sampled_from([0.0, 0.5, 3.0, math.inf]),
-    resend=st.booleans(),
-)
+def failures(names: Sequence[str]) -> st.SearchStrategy[Failure]:
+    """Any failure of some of these instances, or of the ways to them."""
+    some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
+    times = {
+        "at_s": st.sampled_from([0.0, 0.3, 1.0, 2.02, 3.7, 30.0]),
+        "detection_s": st.sampled_from([0.0, 0.001, 0.7, math.inf]),
+        "restart_s": st.sampled_from([0.0, 0.5, 3.0, math.inf]),
+    }
+    recoveries = [
+        (RECOMPUTE,),
+        (Recovery(Policy.RECOMPUTE, first=False),),
+        (transfer(LINKS["100GbE"]), RECOMPUTE),
+        (Recovery(Policy.REPLICA),),
+        (Recovery(Policy.ABORT),),
+        (checkpoints(0.25),),
+    ]
+    stopped = st.builds(
+        Failure,
+        stopped=some,
+        recovery=st.sampled_from(recoveries),
+        resend=st.booleans(),
+        **times,
+    )
+    detoured = st.builds(Failure, detoured=some, detour=st.just(LINKS["100GbE"]), **times)
+    return st.one_of(stopped, stopped, detoured)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(FAILURES, min_size=1, max_size=3))
-def test_every_request_ends_and_no_token_comes_twice(failures: list[Failure]) -> None:
-    outages = Outages(failures)
-    run = simulate(SMALL, FEW, script=outages.script(), warm_up=0)
+FOUR = ("prefill-0", "prefill-1", "decode-0", "decode-1")
+CACHED = [evolve(r, blocks=tuple(range(i % 3, 2 + i % 3))) for i, r in enumerate(FEW)]
+DEPLOYMENTS: dict[str, tuple[Deployment, Sequence[str]]] = {
+    "study": (SMALL, FOUR),
+    "early": (study(2, 2, choose_early=True, decode_routing="estimated-completion"), FOUR),
+    "pressed": (study(2, 2, back_pressure=True, decode_batch=8), FOUR),
+    "streamed": (study(2, 2, hand_off=HandOff(LINKS["100GbE"], streaming=True)), FOUR),
+    "common": (study(2, 2, prefill_routing="first-come", decode_routing="first-come"), FOUR),
+    "cached": (study(2, 2, cache=PrefixCache(block_tokens=256, blocks=4)), FOUR),
+    "aggregated": (Aggregated(pool=Pool(GB200, 2)), ("worker-0", "worker-1")),
+}
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_every_request_ends_and_no_token_comes_twice(name: str, data: st.DataObject) -> None:
+    deployment, names = DEPLOYMENTS[name]
+    some = data.draw(st.lists(failures(names), min_size=1, max_size=3))
+    requests = CACHED if name == "cached" else FEW
+    outages = Outages(some)
+    run = simulate(deployment, requests, script=outages.script(), warm_up=0)
     assert run.completed + run.lost + run.rejected == run.offered == len(FEW)
+    assert not run.rejected
     for casualty in outages.casualties:
         job = casualty.job
         assert job.outcome in {"completed", "lost"}
         assert (job.emitted == job.output) == (job.outcome == "completed")
         assert 0 <= job.emitted <= job.output
         assert casualty.context in range(job.prompt + job.output + 1)
+        assert casualty.recomputed in range(job.prompt + job.output + 1)
     if not run.lost:
         # Each token but the first ends a gap; those that a recomputation gave are told elsewhere.
-        again = sum(1 for c in outages.casualties if c.recomputed and not math.isnan(c.silent_s))
+        again = sum(casualty.recomputed > 0 for casualty in outages.casualties)
         gaps = sum(request.output - 1 for request in FEW)
         assert gaps - again <= run.itl.count <= gaps
+    if all(math.isfinite(f.detection_s + f.restart_s) for f in some):
+        aborted = sum(policy == "abort" for policy in (c.policy for c in outages.casualties))
+        assert run.lost == aborted
 
 
 def test_bad_failures() -> None:
