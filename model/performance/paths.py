@@ -106,21 +106,46 @@ class Fabric:
         return Rack(self.rack.name, nx.Graph(graph.subgraph(graph.nodes - self.lost)))
 
     @cached_property
-    def _known(self) -> dict[Edge, Path]:
+    def _by_width(self) -> tuple[tuple[float, nx.Graph[str]], ...]:
+        """The links that are at least so wide, widest first."""
+        edges = list(self._left.graph.edges(data=True))
+        widths = sorted({data["bandwidth_GB_s"] for _, _, data in edges}, reverse=True)
+        return tuple(
+            (width, nx.Graph([edge for edge in edges if edge[2]["bandwidth_GB_s"] >= width]))
+            for width in widths
+        )
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, Path]]:
         return {}
 
     def path(self, start: str, end: str) -> Path:
-        """The widest way between two nodes."""
+        """The widest way between two nodes, of those the quickest (as ``Rack.path`` has it)."""
         for node in (start, end):
             if node not in self._left.graph:
                 there = "lost" if node in self.rack.graph else f"not in rack {self.rack.name}"
                 raise ModelError(f"there is no way from {start} to {end}: {node} is {there}")
-        if (start, end) not in self._known:
-            found = self._left.path(start, end)
-            if found is None:
-                raise ModelError(f"there is no way from {start} to {end} on {self.rack.name}")
-            self._known[start, end] = found
-        return self._known[start, end]
+        if start not in self._known:
+            self._known[start] = self._paths(start)
+        if end not in self._known[start]:
+            raise ModelError(f"there is no way from {start} to {end} on {self.rack.name}")
+        return self._known[start][end]
+
+    def _paths(self, start: str) -> dict[str, Path]:
+        """The ways from a node to all that can be reached."""
+        ends = {*self._left.parts(Part.FRONTEND), *self._left.parts(Part.STORE)} - {start}
+
+        def latency(node: str, _: str, data: dict[str, float]) -> float | None:
+            return None if node in ends else data["latency_us"]
+
+        found = {start: Path((start,), inf, 0.0)}
+        for width, graph in self._by_width:
+            if start in graph:
+                ways = nx.single_source_dijkstra_path(graph, start, weight=latency)
+                for end in ways.keys() - found.keys():
+                    took = nx.path_weight(graph, ways[end], "latency_us")
+                    found[end] = Path(tuple(ways[end]), width, float(took))
+        return found
 
     def flows(self, source: Instance, target: Instance) -> tuple[Flow, ...]:
         """From the GPUs of one instance to those of another, shard to shard.
@@ -154,8 +179,7 @@ class Fabric:
         places = [node for node in self._left.parts(kind) if node != gpu]
         if not places:
             raise ModelError(f"rack {self.rack.name} has no {kind.value} left")
-        beside = [node for node in places if node in self._left.graph[gpu]]
-        paths = [self.path(gpu, node) for node in beside or places]
+        paths = [self.path(gpu, node) for node in places]
         return min(paths, key=lambda path: (-path.bandwidth_GB_s, path.latency_us))
 
     def link(self, flows: Sequence[Flow], name: str = "path") -> Link:

@@ -25,15 +25,35 @@ class Loop:
             call()
 
 
+def size_of(request: Request) -> int:
+    return request.prompt + request.output
+
+
 class Batching:
     """A continuous batch: decode only, or with chunks of prompts."""
 
     def __init__(self, loop: Loop, engine, most: int, chunk: int | None, times) -> None:
         self.loop, self.engine, self.most, self.chunk, self.times = loop, engine, most, chunk, times
         self.queue, self.prompts, self.running, self.busy = deque(), [], [], False
+        self.asks, self.promised, self.coming = deque(), {}, 0
 
     def load(self) -> int:
-        return len(self.queue) + len(self.prompts) + len(self.running)
+        return len(self.queue) + len(self.prompts) + len(self.running) + self.coming
+
+    def ask(self, index: int, request: Request, granted: Callable[[], None]) -> None:
+        self.asks.append((index, request, granted))
+        if not self.busy:
+            self.grant([])
+
+    def room(self, inside: list) -> int:
+        reserved = [*(job["r"] for job in inside), *self.promised.values()]
+        return self.engine.kv_capacity_tokens - sum(map(size_of, reserved))
+
+    def grant(self, inside: list) -> None:
+        while self.asks and size_of(self.asks[0][1]) <= self.room(inside):
+            index, request, granted = self.asks.popleft()
+            self.promised[index] = request
+            granted()
 
     def come(self, index: int, request: Request) -> None:
         self.queue.append({"i": index, "r": request, "has": 1, "left": request.prompt})
@@ -44,11 +64,13 @@ class Batching:
     def begin(self) -> None:
         now = self.loop.now
         inside = [*self.prompts, *self.running]
+        self.grant(inside)
         while self.queue and len(inside) < self.most:
-            room = sum(j["r"].prompt + j["r"].output for j in [*inside, self.queue[0]])
-            if room > self.engine.kv_capacity_tokens:
+            job = self.queue[0]
+            if job["i"] not in self.promised and size_of(job["r"]) > self.room(inside):
                 break
-            job = self.queue.popleft()
+            self.queue.popleft()
+            self.promised.pop(job["i"], None)
             inside.append(job)
             if self.chunk is None:
                 self.running.append(job)
@@ -162,10 +184,29 @@ def disaggregated(loop: Loop, deployment: Disaggregated, times) -> Callable:
         if request.output == 1:
             times[index]["finished"] = loop.now
             return
-        channel = free.index(min(free))
+        if not deployment.chosen_early:
+            channel(request, lambda: arrive(index, request))
+            return
+        server = min(decode, key=Batching.load)
+        if deployment.back_pressure:
+            server.ask(index, request, lambda: send_to(server, index, request))
+        else:
+            send_to(server, index, request)
+
+    def channel(request: Request, done: Callable[[], None]) -> None:
+        first = free.index(min(free))
         size = request.prompt * engine.kv_bytes_per_token
-        free[channel] = max(loop.now, free[channel]) + link.seconds(size)
-        loop.at(free[channel], lambda: arrive(index, request))
+        free[first] = max(loop.now, free[first]) + link.seconds(size)
+        loop.at(free[first], done)
+
+    def send_to(server: Batching, index: int, request: Request) -> None:
+        server.coming += 1
+        channel(request, lambda: land(server, index, request))
+
+    def land(server: Batching, index: int, request: Request) -> None:
+        server.coming -= 1
+        times[index]["handed_over"] = loop.now
+        server.come(index, request)
 
     def arrive(index: int, request: Request) -> None:
         times[index]["handed_over"] = loop.now

@@ -1,6 +1,9 @@
 """Requests through pools of serving instances, step by step of each instance's batch.
 
-Read setting (what is simulated) and results (what is told).
+Read setting (what is simulated) and results (what is told); simulation (the loop, and what a
+script may do to a run), over server with its kinds prefill, decode and mixed; steps (many steps of
+a batch in closed form), channels (the hand-off), prefixes and routing; meters, levels and
+distributions for what is measured, report for what is made of it.
 """
 
 from rackproof.model.performance.simulation.results import (

@@ -8,11 +8,15 @@ from rackproof.model.performance.hardware import Link
 
 
 class Channels:
-    """So many transfers at a time; the rest wait for the first channel that is free."""
+    """So many transfers at a time; the rest wait for the first channel that is free.
+
+    busy_s, joules: of all transfers so far.
+    """
 
     def __init__(self, count: int) -> None:
+        self.count = count
         self._free = [0.0] * count
-        self.bytes = 0.0
+        self.busy_s = 0.0
         self.joules = 0.0
 
     def send(self, now: float, size: float, link: Link) -> float:
@@ -36,6 +40,6 @@ class Channels:
     def _taken(self, now: float, size: float, link: Link, seconds: float) -> float:
         end = max(now, self._free[0]) + seconds
         heapreplace(self._free, end)
-        self.bytes += size
+        self.busy_s += seconds
         self.joules += link.joules(size)
         return end

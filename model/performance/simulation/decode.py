@@ -83,7 +83,6 @@ class Decode(Server):
         return max(0.0, left_s) * (1 + len(self.queue)), step_s
 
     def put(self, job: Job) -> None:
-        job.queued_s = self.events.now
         self.queue.append(job)
         self.idling.change(self.events.now, 0, 1)
 

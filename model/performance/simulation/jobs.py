@@ -45,7 +45,6 @@ class Job:
     landed: bool = False
     streamed_s: float | None = None
     first: bool = False
-    queued_s: float = NEVER
     started_s: float = NEVER
     prefilled_s: float = NEVER
     prefill_end_s: float = NEVER

@@ -20,7 +20,7 @@ class Meters:
     def __init__(self, slo: Slo, warm: int, keep: int) -> None:
         self.slo, self.warm, self.keep = slo, warm, keep
         self.offered = self.rejected = self.lost = self.completed = self.kept_slo = 0
-        self.prompt_tokens = self.output_tokens = 0
+        self.prompt_tokens = self.output_tokens = self.served_tokens = 0
         self.last_arrival_s = 0.0
         self.in_system = Level()
         self.stay_s = 0.0
@@ -67,7 +67,8 @@ class Meters:
         self.completed += 1
         self.in_system.add(now, -1)
         self.stay_s += now - arrival
-        if not isnan(job.handed_over_s):
+        self.served_tokens += job.output
+        if self._handed_over(job):
             self.hand_off_s += job.handed_over_s - job.prefill_end_s
             self.handed_over += 1
         if job.index >= self.warm:
@@ -85,10 +86,14 @@ class Meters:
             kept = kept and tpot <= self.slo.tpot_s
             spreads["tpot"].add(tpot)
             spreads["ttft_decode"].add(job.decoded_s - job.request.arrival_s)
-        if not isnan(job.handed_over_s):
+        if self._handed_over(job):
             spreads["hand_off"].add(job.handed_over_s - job.prefill_end_s)
             spreads["decode_wait"].add(job.joined_s - job.handed_over_s)
         self.kept_slo += kept
+
+    def _handed_over(self, job: Job) -> bool:
+        """Whether it went the ordinary way from prefill to decode."""
+        return not isnan(job.handed_over_s) and not job.interruptions
 
     def _gone(self, job: Job, outcome: str, reason: str) -> None:
         if len(self.reasons) < REASONS:

@@ -44,7 +44,6 @@ class Prefill(Server):
         return not self.queue or self._queued + job.known <= self.budget
 
     def put(self, job: Job) -> None:
-        job.queued_s = self.events.now
         if job.first:
             self.queue.insert(self._ahead, job)
             self._ahead += 1

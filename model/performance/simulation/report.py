@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def told(simulation: Simulation) -> Run:
     """The result of a run that has ended."""
-    meters, horizon = simulation.meters, simulation.now
+    meters, channels, horizon = simulation.meters, simulation.channels, simulation.now
     spreads = {name: values.spread() for name, values in meters.spreads.items()}
     attainment = meters.kept_slo / meters.measured if meters.measured else nan
     return Run(
@@ -32,6 +32,7 @@ def told(simulation: Simulation) -> Run:
         horizon_s=horizon,
         itl=_gaps(simulation.decode).spread(),
         hand_off_mean_all_s=_share(meters.hand_off_s, meters.handed_over),
+        hand_off_utilisation=_share(channels.busy_s, channels.count * horizon),
         slo_attainment=attainment,
         goodput_per_s=_share(attainment * meters.offered, meters.last_arrival_s),
         in_system=_share(meters.in_system.area(horizon), horizon),
@@ -109,7 +110,7 @@ def _energy(simulation: Simulation) -> Energy:
         memory_J=sum(server.memory_J for server in servers),
         hand_off_J=simulation.channels.joules,
         collectives_J=sum(server.link_J for server in servers),
-        output_tokens=simulation.meters.output_tokens,
+        output_tokens=simulation.meters.served_tokens,
     )
 
 

@@ -55,10 +55,10 @@ class Use:
 
     utilisation: the share of its instances' seconds in a step. steps: how many; batch and step_s:
     what they had and took on average. kv_mean, kv_peak: shares of the capacity reserved (of the
-    fullest instance, the peak). waited_s: summed over requests. blocked_kv, blocked_batch: the
-    shares of its instances' seconds in which a request waited for KV room, or for a place in the
-    batch. idle_while_waiting: the share of its instances' seconds idle while another had a queue.
-    hit_blocks of asked_blocks: of the prefix cache.
+    fullest instance, the peak). blocked_kv, blocked_batch: the shares of its instances' seconds in
+    which a request waited for KV room, or for a place in the batch. idle_while_waiting: the share
+    of its instances' seconds idle while another had a queue. hit_blocks of asked_blocks: of the
+    prefix cache.
     """
 
     name: str
@@ -80,7 +80,10 @@ class Use:
 
 @frozen
 class Energy:
-    """Joules of the whole run: GPUs that idle, and what work, memory and links add."""
+    """Joules of the whole run: GPUs that idle, and what work, memory and links add.
+
+    output_tokens: of the requests that were completed.
+    """
 
     static_J: float  # noqa: N815 (the unit)
     compute_J: float  # noqa: N815
@@ -118,11 +121,15 @@ class Run:
     offered, completed, rejected (could never fit), lost (to failures): requests, all of them.
     horizon_s: until the last was done. ttft_prefill: to the end of prefill, without hand-off;
     ttft_decode: to the end of the first decode step, with hand-off (DynoSim's). tpot: from the end
-    of prefill to the last token, over the tokens but the first. itl: between any two tokens.
-    hand_off: with the wait for a channel. hand_off_mean_all_s: warm-up and all. slo_attainment: of
-    the requests after the warm-up, those rejected and lost among them. goodput_per_s: requests
-    that kept it, a second of arrivals. in_system: requests on average (by integration);
-    reasons: of rejected and lost requests, the first few.
+    of prefill to the last token, over the tokens but the first. itl: between any two tokens
+    that decode gives, the warm-up's too. prefill_wait: from arrival. hand_off: from the end of
+    prefill until KV is at decode, with the wait for a channel; decode_wait: from then to a place in
+    the batch; both of requests that nothing interrupted. hand_off_mean_all_s: the warm-up's too.
+    hand_off_utilisation: the share of the channels' seconds that they are taken.
+    slo_attainment: of the requests after the warm-up, those rejected and lost among them.
+    goodput_per_s: requests that kept it, a second of arrivals. in_system: requests on average, by
+    integration; mean_stay_s: of all that were let in. reasons: of rejected and lost requests, the
+    first few.
     """
 
     offered: int
@@ -140,6 +147,7 @@ class Run:
     e2e: Spread
     hand_off: Spread
     hand_off_mean_all_s: float
+    hand_off_utilisation: float
     prefill_wait: Spread
     decode_wait: Spread
     slo_attainment: float

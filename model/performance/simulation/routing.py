@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from attrs import frozen
-
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.hardware import Link
 from rackproof.model.performance.simulation.jobs import Job
@@ -24,8 +22,7 @@ Deliver = Callable[[Job, Server], None]
 """How a request gets to the instance that was chosen."""
 
 
-@frozen
-class Question:
+class Question(NamedTuple):
     """A request that is to go somewhere. turn: how many went before it. links: from where its KV
     is to each decode instance or, before its prefill, from each prefill instance to all of decode.
     """
@@ -33,7 +30,7 @@ class Question:
     job: Job
     now: float
     turn: int
-    count: int
+    servers: int
     links: Sequence[Sequence[Link]]
 
 
@@ -64,7 +61,7 @@ def completion(question: Question, server: Server) -> Completion:
 
 
 def _in_turn(question: Question, server: Server) -> float:
-    return (server.index - question.turn) % question.count
+    return (server.index - question.turn) % question.servers
 
 
 def _queued_tokens(question: Question, server: Server) -> float:  # noqa: ARG001

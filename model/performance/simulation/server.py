@@ -141,6 +141,8 @@ class Server(ABC):
 
     def stop(self) -> list[Job]:
         """It goes down; gives the requests that were on it, as they were after its last step."""
+        if not self.up:
+            return []
         jobs = self.forget()
         for job in jobs:
             job.interrupt()
@@ -162,6 +164,8 @@ class Server(ABC):
 
     def start(self) -> None:
         """It is up again, empty."""
+        if self.up:
+            return
         self.idling.change(self.events.now, 1, 0)
         self.up = True
         self.ghosts = []

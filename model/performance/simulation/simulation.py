@@ -54,8 +54,8 @@ def simulate(
     """
     if not 0 <= warm_up < 1:
         raise ModelError(f"warm_up is a share from 0 up to 1, not {warm_up!r}")
-    if keep < 0:
-        raise ModelError(f"keep is not negative; it is {keep!r}")
+    if not keep >= 0 or not (count is None or count >= 1):
+        raise ModelError(f"keep is 0 or more, count 1 or more, not {keep!r} and {count!r}")
     known, requests = _counted(requests, count, keep)
     if known is None and warm_up:
         raise ModelError(f"of more than {keep:,} requests without a length, count says how many")
@@ -261,7 +261,7 @@ class Simulation:
 
     def prefilled(self, job: Job, server: Server) -> None:
         """A prefill ended."""
-        if server in self.decode:
+        if isinstance(server, Decode):
             return
         if job.emitted == job.output:
             self.finished(job)

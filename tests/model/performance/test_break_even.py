@@ -112,6 +112,8 @@ def test_bandwidth_for_a_length() -> None:
     assert f"{found.recompute_s * 1e3:.1f}" == "96.4"
     assert found.better == "transfer"
     assert found.least_bytes_per_s is not None
+    (half,) = over_bandwidth(evolve(choice, efficiency=0.5), [3000])
+    assert half.least_bytes_per_s == pytest.approx(2 * found.least_bytes_per_s)
     for factor, better in ((1.000001, "transfer"), (0.999999, "recompute")):
         nearby = evolve(choice, link=Link("x", found.least_bytes_per_s * factor / 1e9, 20))
         assert over_bandwidth(nearby, [3000])[0].better == better

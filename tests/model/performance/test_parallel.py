@@ -73,6 +73,7 @@ def test_prefill_and_decode_of_latent_attention() -> None:
     unfolded = 2 * 61 * 512 * 128 * 256 * 500
     behind = DEEPSEEK.prefill_attention_flops(1000, 500)
     assert behind == 61 * 128 * 2 * 320 * (pairs + 500 * 1000) + unfolded
+    assert DEEPSEEK.prefill_attention_flops(0, 500) == 0
 
 
 def test_all_to_all_at_deepep_s_own_measure() -> None:
@@ -95,6 +96,13 @@ def test_tokens_that_leave_the_nvlink_domain() -> None:
     ratio = (outside.seconds / 58 - 20e-6) / (inside.seconds / 58 - 10e-6)
     assert ratio == pytest.approx(8 / 15 * 900 / 50)
     assert outside.joules / inside.joules == pytest.approx((7 * 5 + 8 * 15) / (15 * 5))
+
+
+def test_the_busiest_gpu_of_a_small_batch() -> None:
+    """One token is sent by one GPU while seven wait: no sooner than eight, one from each."""
+    ways = [ExpertParallel().traffic(DEEPSEEK, n, 8, link("nvlink5")) for n in (1, 8, 9)]
+    assert ways[0].seconds == ways[1].seconds < ways[2].seconds
+    assert ways[0].bytes * 8 == pytest.approx(ways[1].bytes)
 
 
 def test_imbalance_slows_experts_and_their_traffic() -> None:

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path as File
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.architecture import architecture
 from rackproof.model.performance.formats import kv_format
-from rackproof.model.performance.hardware import link
+from rackproof.model.performance.hardware import Link, link
 from rackproof.model.performance.paths import Fabric, Load, Messages
-from rackproof.model.rack import Instance, Part, Placement, load_rack, place
+from rackproof.model.rack import Instance, Part, Placement, checked, load_rack, place
 
 RACKS = File(__file__).parents[3] / "scenarios" / "racks"
 
@@ -69,6 +70,24 @@ def test_fallback_when_the_nvlink_switch_is_lost() -> None:
     found, preset = fabric.link(flows), link("4x400g")
     assert found.bandwidth_GB_s == pytest.approx(preset.bandwidth_GB_s)
     assert (found.latency_us, found.pJ_per_bit) == (preset.latency_us, preset.pJ_per_bit)
+
+
+@pytest.mark.parametrize("name", ["nvl72", "hgx", "two-rack", str(RACKS / "pair.yaml")])
+def test_ways_are_those_of_the_rack(name: str) -> None:
+    """From some nodes to all: as wide and as quick as the rack's own search finds."""
+    rack = load_rack(name)
+    fabric, nodes = Fabric(rack), list(rack.graph)
+    for start in nodes[:: max(1, len(nodes) // 4)]:
+        for end in nodes[:: max(1, len(nodes) // 20)]:
+            theirs = rack.path(start, end)
+            if theirs is None:
+                with pytest.raises(ModelError, match="there is no way"):
+                    fabric.path(start, end)
+                continue
+            mine = fabric.path(start, end)
+            assert (mine.nodes[0], mine.nodes[-1]) == (start, end)
+            assert mine.bandwidth_GB_s == theirs.bandwidth_GB_s
+            assert mine.latency_us == pytest.approx(theirs.latency_us)
 
 
 def test_a_lost_nic_is_gone_round() -> None:
@@ -192,6 +211,45 @@ def test_rates_are_max_min_fair(pairs: list[tuple[int, int]]) -> None:
             sum(used[edge]) >= room[edge] * (1 - 1e-9) and rate >= max(used[edge]) * (1 - 1e-9)
             for edge in flow.edges
         )
+
+
+def two_ways() -> Fabric:
+    """A wide link with a high latency, a narrow one with a low; a store that joins two networks."""
+    graph = nx.Graph()
+    for i in range(4):
+        graph.add_node(f"tray-{i}", kind="tray")
+        graph.add_node(f"gpu-{i}", kind="gpu", parent=f"tray-{i}")
+    for name in ("left", "right"):
+        graph.add_node(name, kind="network")
+    graph.add_node("store", kind="store")
+    for a, b, bandwidth, latency in (
+        ("gpu-0", "gpu-2", 2, 1000),
+        ("gpu-1", "gpu-3", 1, 1),
+        ("gpu-0", "left", 1, 1),
+        ("left", "store", 1, 1),
+        ("store", "right", 1, 1),
+        ("right", "gpu-1", 1, 1),
+    ):
+        graph.add_edge(a, b, kind="network", bandwidth_GB_s=bandwidth, latency_us=latency)
+    return Fabric(checked("two ways", graph))
+
+
+def test_the_last_byte_counts_not_the_last_flow() -> None:
+    """Half over 2 GB/s and 1 ms, half over 1 GB/s and 1 us."""
+    fabric = two_ways()
+    source = Instance("p", "prefill", ("gpu-0", "gpu-1"), 0)
+    flows = fabric.flows(source, Instance("d", "decode", ("gpu-2", "gpu-3"), 1))
+    assert fabric.seconds(Load(flows, 2e5)) == pytest.approx(1e5 / 2e9 + 1e-3)
+    assert fabric.seconds(Load(flows, 2e9)) == pytest.approx(1 + 1e-6)
+    assert fabric.link(flows) == Link("path", 2.0, 1000, 15)
+
+
+def test_a_store_is_no_way_through() -> None:
+    fabric = two_ways()
+    assert fabric.path("gpu-0", "store").latency_us == 2
+    with pytest.raises(ModelError, match="there is no way from gpu-0 to gpu-1"):
+        fabric.path("gpu-0", "gpu-1")
+    assert fabric.path("store", "gpu-1").latency_us == 2
 
 
 def test_what_cannot_be_moved() -> None:

@@ -7,9 +7,12 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.performance.architecture import architecture
 from rackproof.model.performance.formats import KvFormat, kv_format
 from rackproof.model.performance.hardware import gpu
+from rackproof.model.performance.paths import Fabric, Messages
 from rackproof.model.performance.questions import energy, roofline
 from rackproof.model.performance.questions.capacity import capacities
+from rackproof.model.performance.questions.paths import transfers
 from rackproof.model.performance.roofline import Engine
+from rackproof.model.rack import Part, checked, load_rack, place
 
 LLAMA = Engine(gpu("gb200"), 4, architecture("llama-3-70b"), kv_format("bf16"))
 
@@ -88,6 +91,44 @@ def test_the_context_part_decodes_slower_and_prefills_as_fast() -> None:
     assert part_step.memory_s == pytest.approx(4 * whole_step.memory_s)
     whole_prompt, part_prompt = (roofline.prefills(e, [3000])[0] for e in (LLAMA, part))
     assert part_prompt == whole_prompt or part_prompt.step_s == whole_prompt.step_s
+
+
+def test_ways_of_a_rack_and_what_is_left_of_them() -> None:
+    """3,000 tokens, 983 MB: NVLink, its fallback, C2C to the host, one port of the store."""
+    placement = place(load_rack("nvl72"), prefill=12, decode=6)
+    rows = transfers(Fabric(placement.rack), placement, LLAMA, [3000])
+    assert [(row.source, row.target, row.way) for row in rows] == [
+        ("prefill-0", "prefill-1", "nvlink"),
+        ("prefill-0", "host", "c2c"),
+        ("prefill-0", "store", "pcie, network"),
+    ]
+    assert [f"{row.seconds * 1e3:.3f}" for row in rows] == ["0.278", "0.556", "19.671"]
+    assert rows[0].joules == pytest.approx(8 * 983_040_000 * 5e-12)
+    cut = transfers(Fabric(placement.rack, lost={"nvlink-0", "store"}), placement, LLAMA, [3000])
+    assert [(row.way, f"{row.seconds * 1e3:.3f}") for row in cut] == [
+        ("pcie, network", "4.925"),
+        ("c2c", "0.556"),
+    ]
+    uneven = Fabric(placement.rack, lost={"nvlink-0", "nic-0", "store"})
+    rows_of_it = transfers(uneven, placement, LLAMA, [3000])
+    assert [(row.way, f"{row.seconds * 1e3:.2f}") for row in rows_of_it[:3]] == [
+        ("c2c, pcie, network", "9.86"),
+        ("pcie, network, c2c", "9.86"),
+        ("pcie, network", "4.93"),
+    ]
+    paged = transfers(Fabric(placement.rack), placement, LLAMA, [3000], Messages(16))
+    assert paged[0].posted_s == pytest.approx(188 * 80 * 0.9e-6)
+    assert paged[0].seconds == pytest.approx(rows[0].seconds + paged[0].posted_s)
+
+
+def test_a_slower_port_is_a_way_of_its_own() -> None:
+    rack = load_rack("nvl72")
+    graph = rack.graph.copy()
+    graph.edges["nic-0", "network"]["bandwidth_GB_s"] = 25
+    placement = place(checked("uneven", graph), prefill=2, decode=1)
+    fabric = Fabric(placement.rack, lost={"nvlink-0", "store", *rack.parts(Part.HOST)})
+    found = [row.seconds - row.latency_s for row in transfers(fabric, placement, LLAMA, [3000])]
+    assert found == pytest.approx([983_040_000 / 100e9, 983_040_000 / 200e9])
 
 
 @pytest.mark.parametrize("bad", [0, -3, 1.5, "8", None, True])

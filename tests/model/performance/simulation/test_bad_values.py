@@ -87,6 +87,12 @@ def test_a_warm_up_that_is_no_share(warm_up: float) -> None:
         simulate(study(1, 1), list(workload(1)), warm_up=warm_up)
 
 
+@pytest.mark.parametrize("given", [{"keep": -1}, {"count": 0}, {"count": NAN}])
+def test_counts_that_are_none(given: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match="keep is 0 or more, count 1 or more"):
+        simulate(study(1, 1), list(workload(1)), **given)
+
+
 def test_those_that_never_fit_are_rejected() -> None:
     given = list(workload(60))
     given[10] = evolve(given[10], prompt=GB200.kv_capacity_tokens)
@@ -106,6 +112,8 @@ def test_all_are_rejected() -> None:
     assert (run.completed, run.rejected) == (0, 5)
     assert math.isnan(run.ttft_prefill.mean)
     assert run.slo_attainment == 0
+    run = simulate(study(1, 1, context_tokens=10), [Request(0.0, 100, 100)])
+    assert (run.rejected, run.horizon_s) == (1, 0)
 
 
 def test_how_many_there_are() -> None:

@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 from serving import CONTEXT, GB200, study, workload
 
+from rackproof.model.performance.architecture import architecture
+from rackproof.model.performance.formats import kv_format
+from rackproof.model.performance.hardware import gpu
+from rackproof.model.performance.parallel import ExpertParallel
+from rackproof.model.performance.roofline import Engine
 from rackproof.model.performance.simulation import FixedEngine, simulate
 from rackproof.model.performance.simulation.distributions import Distribution
 from rackproof.model.performance.simulation.levels import Flag, Idling, Level, Sampler
 from rackproof.model.performance.simulation.steps import Pace
+
+EXPERTS = Engine(
+    gpu("gb200"), 16, architecture("deepseek-v3"), kv_format("fp8"), parallel=ExpertParallel()
+)
 
 
 @pytest.mark.parametrize("error", [0.005, 0.05])
@@ -59,7 +68,9 @@ def test_ramps_are_values_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "engine", [GB200, CONTEXT, FixedEngine(50, 7)], ids=["gb200", "ctx", "fixed"]
+    "engine",
+    [GB200, CONTEXT, EXPERTS, FixedEngine(50, 7)],
+    ids=["gb200", "context", "experts", "fixed"],
 )
 @pytest.mark.parametrize("batch", [1, 37, 256])
 def test_many_steps_are_so_many_single_ones(engine: object, batch: int) -> None:

@@ -55,6 +55,14 @@ def test_streaming_hides_most_of_a_hand_off(link: str) -> None:
     assert [r.prefilled_s for r in streamed.records] == [r.prefilled_s for r in stored.records]
 
 
+def test_how_much_channels_are_taken() -> None:
+    link, given = LINKS["100GbE"], list(workload(200))
+    run = simulate(study(6, 6, hand_off=HandOff(link, channels=2)), given, warm_up=0)
+    seconds = sum(link.seconds(r.prompt * GB200.kv_bytes_per_token) for r in given)
+    assert run.hand_off_utilisation * 2 * run.horizon_s == pytest.approx(seconds)
+    assert run.hand_off.mean > 2 * seconds / 200  # they wait
+
+
 def test_one_request_that_is_streamed() -> None:
     request, link = Request(0.0, 3000, 10), LINKS["4x400G"]
     setting = study(1, 1, hand_off=HandOff(link, streaming=True))

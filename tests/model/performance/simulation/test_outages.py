@@ -1,6 +1,7 @@
 """Instances that go down, and what becomes of the requests that were on them."""
 
 import math
+import random
 from collections.abc import Callable
 
 import pytest
@@ -109,6 +110,26 @@ def test_nothing_is_lost_when_aggregated() -> None:
     check_order(done)
 
 
+@pytest.mark.parametrize("aggregated", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_token_comes_once(aggregated: bool, seed: int) -> None:
+    """Wherever in a step an instance goes down, what it gave is kept, and nothing else."""
+
+    def resume(simulation: Simulation, job: Job) -> None:
+        if job.emitted:
+            simulation.decode_again(job)
+        else:
+            simulation.prefill_again(job)
+
+    setting = Aggregated(pool=Pool(GB200, 9)) if aggregated else study(6, 3)
+    pool, chance = "aggregated" if aggregated else "decode", random.Random(seed)
+    times = sorted(chance.uniform(0.5, 4) for _ in range(6))
+    script = [(time, outage(pool, resume, back_s=0.01)) for time in times]
+    done = simulate(setting, list(workload(300)), script=script)
+    assert done.completed == 300
+    assert done.itl.count == done.output_tokens - 300
+
+
 def check_order(done: Run) -> None:
     for record in done.records:
         times = [record.arrival_s, record.prefilled_s, record.decoded_s, record.finished_s]
@@ -175,6 +196,17 @@ def test_emitted_tokens_are_those_of_whole_steps() -> None:
         times.append(times[-1] + GB200.decode(1, 1001 + step).seconds)
     assert emitted == 1 + sum(time <= 2.0 for time in times[1:])
     assert at == pytest.approx(max(time for time in times if time <= 2.0))
+
+
+def test_down_is_down() -> None:
+    def twice(simulation: Simulation) -> None:
+        server = simulation.decode[0]
+        server.start()
+        for job in server.stop() + server.stop():
+            simulation.decode_again(job)
+        simulation.believe(server, False)
+
+    assert run(study(6, 2), twice, count=800).completed == 800
 
 
 def test_the_past_is_over() -> None:

@@ -48,6 +48,8 @@ def deployment(chance: random.Random) -> Deployment:
         hand_off=HandOff(link, chance.choice([None, 1, 2])),
         prefill_tokens=chance.choice([1, 4000, 8192]),
         decode_batch=most,
+        choose_early=chance.random() < 0.3,
+        back_pressure=chance.random() < 0.3,
     )
 
 
