@@ -50,8 +50,6 @@ class Simulation:
     def tell(self, files: Sequence[str]) -> int:
         """Answer, and return the exit status."""
         self.session.check_outputs()
-        if self.plot_to is not None:
-            plots.check()
         for file in files:
             for path in self._found(Path(file)):
                 self._file(path)
@@ -136,7 +134,7 @@ def simulation(
     try:
         changes = [assignment(text) for text in settings]
         if plot_to is not None:
-            plots.check()
+            plots.check(plot_to)
     except InputError as error:
         raise click.UsageError(str(error)) from None
     return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, variants, changes, seed)

@@ -30,17 +30,18 @@ _STYLE: Final[dict[str, Any]] = {
 }
 
 
-def check() -> None:
-    """Raise ``InputError`` where plots cannot be drawn."""
+def check(folder: Path) -> None:
+    """Raise ``InputError`` where plots cannot be drawn, or not there."""
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
         raise InputError(ABSENT) from None
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--plot {folder}: is a file, not a folder")
 
 
 def draw(plot: Plot, folder: Path, stem: str) -> Path:
     """Write a plot; its file. ``InputError`` where the folder takes none."""
-    check()
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
@@ -16,7 +18,9 @@ from rackproof.model.performance.simulation import (
     Pool,
     PrefixCache,
 )
+from rackproof.model.performance.simulation.routing import POLICIES
 from rackproof.scenarios.performance.amounts import DURATION, SHARE, tokens
+from rackproof.scenarios.performance.fabric import Paths, read_paths
 from rackproof.scenarios.performance.parts import (
     attempt,
     read_gpu,
@@ -36,14 +40,14 @@ POOL: Final = ("instances", "gpus", "gpu", "memory-share", "overhead", "parallel
 MOST_INSTANCES: Final = 100_000
 
 
-def read_deployment(place: Place) -> Deployment | None:
-    """A deployment; None after a problem was noted."""
+def read_deployment(place: Place, path: Path) -> Deployment | None:
+    """A deployment; None after a problem was noted. The path of a rack starts where the file is."""
     before = len(place.problems.found)
     found = place.record(KEYS, "a map with model, gpu and pools of instances")
     if "aggregated" in found:
         for key in found.keys() & set(ONLY_DISAGGREGATED):
             found[key].fail("is of a disaggregated deployment; it cannot go with aggregated")
-    made = _Reading(place, found, before).deployment()
+    made = _Reading(place, found, before, path).deployment()
     return made if len(place.problems.found) == before else None
 
 
@@ -54,6 +58,7 @@ class _Reading:
     place: Place
     found: Mapping[str, Place]
     before: int
+    path: Path
 
     def deployment(self) -> Deployment | None:
         """The pools, and the options they share."""
@@ -72,8 +77,8 @@ class _Reading:
             options["prefill_tokens"] = tokens(self.found["prefill-batch"])
         if "back-pressure" in self.found:
             options["back_pressure"] = self.found["back-pressure"].flag()
-        hand_off = self._hand_off()
-        return self._made(Disaggregated, hand_off=hand_off, **pools, **options)
+        options |= self._hand_off(pools)
+        return self._made(Disaggregated, **pools, **options)
 
     def _made(self, kind: Callable[..., Deployment], **parts: Any) -> Deployment | None:
         """What the model makes of it, unless something is wrong already."""
@@ -128,23 +133,33 @@ class _Reading:
             return None
         return attempt(place, lambda: Engine(**parts))
 
-    def _hand_off(self) -> HandOff | None:
+    def _hand_off(self, pools: Mapping[str, Pool | None]) -> dict[str, Any]:
+        """The hand-off, over a link or the ways of a rack."""
         place = self._need("hand-off")
         if place is None:
-            return None
-        found = place.record(("link", "channels", "streaming"), "a map with a link")
-        if "link" not in found:
-            place.problems.add(place.line, f"{place.key}.link", "is missing")
-            return None
-        link = read_link(found["link"])
-        options: dict[str, Any] = {}
+            return {}
+        found = place.record(("link", "rack", "channels", "streaming"), "a map with a link")
+        if place.is_map and ("link" in found) == ("rack" in found):
+            place.fail("needs a link, or a rack")
+        parts: dict[str, Any] = {}
         if "channels" in found:
-            options["channels"] = found["channels"].whole(1, MOST_INSTANCES)
+            parts["channels"] = found["channels"].whole(1, MOST_INSTANCES)
         if "streaming" in found:
-            options["streaming"] = found["streaming"].flag()
-        if link is None or None in options.values():
+            parts["streaming"] = found["streaming"].flag()
+        paths = self._paths(found["rack"], pools) if "rack" in found else None
+        if paths:
+            parts["link"] = min(chain(*paths), key=lambda link: (link.bandwidth_GB_s, link.name))
+        if "link" in found:
+            parts["link"] = read_link(found["link"])
+        if parts.get("link") is None or None in parts.values():
+            return {}
+        return {"hand_off": HandOff(**parts), "paths": paths}
+
+    def _paths(self, place: Place, pools: Mapping[str, Pool | None]) -> Paths | None:
+        prefill, decode = pools["prefill"], pools["decode"]
+        if prefill is None or decode is None:
             return None
-        return attempt(place, lambda: HandOff(link, **options))
+        return read_paths(place, prefill, decode, self.path)
 
     def _routing(self, options: Mapping[str, str]) -> dict[str, Any]:
         """The policies, by what the model calls each."""
@@ -173,12 +188,3 @@ def _cache(place: Place) -> PrefixCache | None:
     if "blocks" in found:
         options["blocks"] = found["blocks"].whole(1, 1_000_000_000)
     return attempt(place, lambda: PrefixCache(**options)) if None not in options.values() else None
-
-
-POLICIES: Final = (
-    "round-robin",
-    "first-come",
-    "least-queued-tokens",
-    "least-loaded",
-    "estimated-completion",
-)

@@ -129,8 +129,9 @@ class _Reading:
         for key in ("deployment", "workload"):
             if key not in found:
                 self.problems.add(1, key, "is missing")
-        deployment = read_deployment(found["deployment"]) if "deployment" in found else None
-        workload = None
+        deployment = workload = None
+        if "deployment" in found:
+            deployment = read_deployment(found["deployment"], self.path)
         if "workload" in found:
             workload = read_workload(self._seeded(found["workload"]), self.path)
         slo = read_slo(found["slo"]) if "slo" in found else Slo()

@@ -242,6 +242,44 @@ def test_a_trace_is_found_from_the_file(tmp_path: Path) -> None:
     assert variant.workload.requests == 40
 
 
+def test_a_rack_gives_a_link_for_every_pair_of_instances() -> None:
+    def paths(rack: str):
+        return read(GOOD.replace("{link: 100gbe}", f"{{rack: {rack}}}")).variants[0].deployment
+
+    whole = paths("nvl72")
+    ((to_first, to_second),) = whole.paths
+    assert to_first == to_second == whole.hand_off.link
+    assert (to_first.bandwidth_GB_s, to_first.latency_us) == (3600, 5)
+    fallen = paths("{preset: nvl72, lost: [nvlink-0]}")
+    assert fallen.hand_off.link.bandwidth_GB_s == 200
+    ((near, far),) = paths("{preset: two-rack, on: {decode-1: tray-18}}").paths
+    assert (near.bandwidth_GB_s, far.bandwidth_GB_s) == (3600, 200)
+
+
+@pytest.mark.parametrize(
+    ("rack", "message"),
+    [
+        (
+            "nvl27",
+            "x.yaml:8: deployment.hand-off.rack: there is no rack 'nvl27'; did you",
+        ),
+        ("{lost: [nvlink-0]}", "deployment.hand-off.rack: needs a preset or a path"),
+        ("{preset: nvl72, lost: [nvlink-7]}", "rack nvl72 has no 'nvlink-7' to lose"),
+        ("{preset: nvl72, on: {decode-7: tray-0}}", "there is no instance 'decode-7'"),
+        ("{preset: nvl72, on: {decode-0: tray-99}}", "decode-0: there is no tray 'tray-99'"),
+        ("nvl72, link: 100gbe", "x.yaml:8: deployment.hand-off: needs a link, or a rack"),
+        ("{path: none.yaml}", "none.yaml"),
+    ],
+)
+def test_a_rack_that_is_none(rack: str, message: str) -> None:
+    assert message in "\n".join(told(GOOD.replace("{link: 100gbe}", f"{{rack: {rack}}}")))
+
+
+def test_instances_are_as_large_as_the_rack_places_them() -> None:
+    text = GOOD.replace("{link: 100gbe}", "{rack: nvl72}").replace("gpus: 4", "gpus: 8")
+    assert "prefill instances have 8 GPUs; on rack nvl72 prefill-0 is placed on 4" in told(text)[0]
+
+
 # What is told of mistakes
 
 
@@ -260,7 +298,7 @@ def test_a_trace_is_found_from_the_file(tmp_path: Path) -> None:
         ("100gbe", "101gbe", ["x.yaml:8: deployment.hand-off.link: there is no link '101gbe'"]),
         ("  gpu: gb200\n", "", ["x.yaml:3: deployment.gpu: is missing"]),
         ("  hand-off: {link: 100gbe}\n", "", ["x.yaml:3: deployment.hand-off: is missing"]),
-        ("{link: 100gbe}", "{}", ["x.yaml:8: deployment.hand-off.link: is missing"]),
+        ("{link: 100gbe}", "{}", ["x.yaml:8: deployment.hand-off: needs a link, or a rack"]),
         ("decode:", "decod:", ["deployment.decod: there is no such key; did you mean decode?"]),
         (
             "instances: 2",
