@@ -84,9 +84,10 @@ def test_a_domain_with_all_of_them_leaves_no_peer() -> None:
 
 
 def test_a_plot_marks_the_failure() -> None:
-    (plot,) = ask("failures", CRASH).plots
-    assert [(mark.x, mark.label) for mark in plot.marks] == [(1.0, "decode-0")]
-    assert all(len(series.xs) == len(series.ys) > 0 for series in plot.series)
+    for plot in ask("failures", CRASH).plots:
+        assert [(mark.x, mark.label) for mark in plot.marks] == [(1.0, "decode-0")]
+        assert [series.label for series in plot.series] == ["with failures", "without"]
+        assert all(len(series.xs) == len(series.ys) > 0 for series in plot.series)
 
 
 def test_availability_by_domain_and_by_rate() -> None:

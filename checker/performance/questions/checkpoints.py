@@ -160,6 +160,4 @@ def _plot(variant: Variant, readiness: Readiness, saving: Saving) -> Plot:
         for h in saving.gpu_mtbf_h
     )
     axes = Axis("MTBF of an instance, h", log=True), Axis("J an hour", log=True)
-    return Plot(
-        f"checkpoints-{variant.name}", f"Being ready ({variant.name})", *axes, series, marks
-    )
+    return Plot(f"joules-{variant.name}", f"Being ready ({variant.name})", *axes, series, marks)

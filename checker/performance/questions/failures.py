@@ -98,11 +98,12 @@ def ask(study: Study) -> Answer:
             f"{study.plan.path}: nothing fails in it; say what does, as in "
             "failures: [{fails: decode-0, at: 8 s, detection: 1 s}]"
         )
-    tables, plots = [], []
+    tables: list[Table] = []
+    plots: list[Plot] = []
     for variant in study.plan.variants:
         told = _Telling(study, variant, plan)
         tables += [told.seen(), *told.recoveries(), told.mechanisms()]
-        plots.append(told.plot())
+        plots += told.plots()
     return Answer("failures", tuple(tables), tuple(plots), NOTES)
 
 
@@ -188,23 +189,25 @@ class _Telling:
         plan = FailurePlan(planned, self.plan.rack, self.plan.seed)
         return plan.resolved(self.variant.deployment, self.traffic)
 
-    def plot(self) -> Plot:
-        """Requests that wait or are served, with the failures and without."""
+    def plots(self) -> list[Plot]:
+        """Requests in the system, and those that wait, with the failures and without."""
+        columns = self.planned.run.series.columns
+        waiting = [name for name in columns if name.endswith("_waiting") and any(columns[name])]
+        return [self._plot(name) for name in ("in_system", *waiting)]
+
+    def _plot(self, column: str) -> Plot:
         runs = (("with failures", self.planned.run), ("without", self.planned.before))
         series = tuple(
-            Series(f"{name.replace('_', ' ')}, {label}", run.series.time_s, values)
-            for label, run in runs
-            for name, values in run.series.columns.items()
-            if name == "in_system" or name.endswith("_waiting")
+            Series(label, run.series.time_s, run.series.columns[column]) for label, run in runs
         )
         marks = tuple(
             Mark(failure.at_s, one.fails)
             for one, failure in zip(self.plan.planned, self.failures, strict=True)
             if math.isfinite(failure.at_s)
         )
-        title = f"Requests over time ({self.variant.name})"
-        axes = Axis("time, s"), Axis("requests")
-        return Plot(f"failures-{self.variant.name}", title, *axes, series, marks)
+        what, name = column.replace("_", " "), self.variant.name
+        axes = Axis("time, s"), Axis(f"requests, {what}")
+        return Plot(f"{what}-{name}", f"Requests, {what} ({name})", *axes, series, marks)
 
 
 def followed(study: Study, variant: Variant) -> tuple[list[Request], Run]:
