@@ -106,6 +106,16 @@ def test_checkpoints_of_an_interval() -> None:
     assert (one.policy, one.every_s, one.text) == (Policy.CHECKPOINT, 2, "checkpoint c2c each 2 s")
 
 
+def test_the_cheapest_of_some() -> None:
+    some = "[{transfer: 100gbe}, recompute]"
+    listed, named = (
+        strike(f"detection: lease, recovery: {text}").recovery
+        for text in (some, f"{{cheapest: {some}}}")
+    )
+    assert listed == named
+    assert [one.text for one in named] == ["transfer 100gbe", "recompute"]
+
+
 def test_what_is_left_out() -> None:
     one = strike("detection: lease")
     assert [recovery.text for recovery in one.recovery] == ["recompute"]
@@ -147,6 +157,10 @@ def test_what_is_left_out() -> None:
         ),
         ("failures: [{fails: x, at: 1 s, detection: 1 s, recovery: retry}]", "no recovery 'retry'"),
         ("failures: [{fails: x, at: 1 s, detection: 1 s, recovery: transfer}]", "over which link"),
+        (
+            "failures: [{fails: x, at: 1 s, detection: 1 s, recovery: {cheapest: recompute}}]",
+            "a list of recoveries to choose from",
+        ),
         ("failures: [{fails: x, at: 1 s, detection: 1 s, recovery: []}]", "recovery: is empty"),
         (
             "failures: [{fails: x, at: 1 s, detection: 1 s, recovery: {transfer: 4x400}}]",

@@ -2,6 +2,10 @@
 
 In truth an instance stops at once; routers go on sending requests to it until they know. What they
 then do for everything that was on it, or was sent there since, is one storm.
+
+What has reached decode counts as saved, wherever a recovery takes it from; KV that a prefill
+instance loses with itself is always computed again. All that a recovery moves leaves by one egress.
+Of two ways lost at once on one instance the later counts, and ends both.
 """
 
 from __future__ import annotations

@@ -203,7 +203,12 @@ _MOVING: Final = ("transfer", "store", "checkpoint")
 
 
 def read_recovery(place: Place) -> tuple[Recovery, ...] | None:
-    """A policy, or a list of which the cheapest for the whole storm is taken."""
+    """A policy, or a list of which the cheapest for the whole storm is taken (also: cheapest)."""
+    if place.is_map and "cheapest" in (place.entries() or {}):
+        place = place.record(("cheapest",))["cheapest"]
+        if not place.is_list:
+            place.wrong("a list of recoveries to choose from")
+            return None
     if place.is_list:
         found = [_recovery(item) for item in place.items()]
         if not found:
