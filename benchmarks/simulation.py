@@ -59,7 +59,8 @@ def main() -> None:
         names = ["rackproof_aggregated", "vidur", "vidur_without_metrics"]
         compare("study, 18 aggregated", names, 1500, 1, given.repeat)
     if given.traces:
-        print("\n| trace | requests | wall s | CPU s | peak MiB |\n|---|--:|--:|--:|--:|")
+        print("\n| trace | requests | wall s | CPU s | peak MiB |")
+        print("|---|--:|--:|--:|--:|", flush=True)
         for name, count in itertools.product(TRACES, (100_000, 1_000_000)):
             arguments = ("--traces", str(given.traces), "--trace", name, str(count))
             subprocess.run((sys.executable, "-Es", __file__, *arguments), check=True)

@@ -37,7 +37,10 @@ from rackproof.model.world import World
     ),
 )
 def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
-    """A running request decodes from its own KV, whole, with the scales it was quantised with."""
+    """A running request decodes from its own KV, whole.
+
+    Quantised KV is whole with the scales that it was quantised with, of its blocks and the tensor.
+    """
     here = world.streams[request].attempts[attempt]
     if here.stage != Stage.RUNNING or here.severed:
         return True

@@ -142,6 +142,6 @@ def _block_codes(largest: Singles, amax: np.float32, convention: Convention) -> 
     """The block scales in E4M3: too large ones saturate, where a bare conversion gives NaN."""
     with np.errstate(over="ignore"):
         exact = convention.block_scale(largest, amax)
-    codes = E4M3.encode(np.clip(exact, convention.least, E4M3.largest))
+    codes = E4M3.encode(np.maximum(exact, convention.least))
     codes = np.where(codes == 0, E4M3.encode(convention.underflown), codes)
     return np.where(largest == 0, E4M3.encode(convention.zeros), codes)

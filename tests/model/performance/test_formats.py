@@ -68,6 +68,10 @@ def test_padding_of_a_short_block() -> None:
     assert padded_shape(8, 8) == (128, 8)
 
 
+def test_a_row_that_is_no_whole_number_of_blocks_has_a_scale_for_the_rest() -> None:
+    assert kv_format("nvfp4").block_bytes(1, 1, 1, 40) == 2 * 20 + 2 * 3 + 4
+
+
 def test_presets_say_where_they_are_from() -> None:
     formats = kv_formats()
     assert list(formats) == ["bf16", "fp8", "nvfp4", "mxfp4"]
