@@ -397,12 +397,14 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change every variant, such as deployment.prefill.instances=9.",
+    help="Change every variant: deployment.prefill.instances=9.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Of synthetic workloads."
 )
-@output
+@click.option(
+    "--json", "json_file", type=OUTPUT, metavar="FILE", help="Also write JSON (-: stdout)."
+)
 def simulate(
     files: Sequence[str],
     asked: Sequence[str],
@@ -411,14 +413,13 @@ def simulate(
     settings: Sequence[str],
     seed: int | None,
     json_file: str | None,
-    quiet: bool,
-    verbose: bool,
 ) -> int:
     """Simulate a deployment under a workload, and answer questions about its performance.
 
     A FILE has a deployment, a workload, an SLO and variants of these (rackproof list performance
     shows those that are bundled). Without --ask each variant is run, and where figures were
-    published, these are told beside the computed ones.
+    published, these are told beside the computed ones. Questions are told by rackproof list
+    questions: sizes of pools, shapes of requests, transfer or recompute, what is wrong, and more.
 
     Exit status: 0 answered; 1 a published figure differs; 2 bad input.
     """
@@ -426,7 +427,7 @@ def simulate(
     from rackproof.checker.performance.command import simulation  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    session = Session(Options(), int(verbose) - int(quiet), json_file)
+    session = Session(Options(), json_file=json_file)
     return simulation(session, asked, variants, settings, plot_to, seed).tell(files)
 
 

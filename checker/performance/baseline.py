@@ -26,8 +26,15 @@ def gpus(deployment: Deployment) -> int:
 
 
 def aggregated(deployment: Disaggregated) -> Aggregated:
-    """Aggregated on the same GPUs, in instances as those that decode, prompts in chunks."""
+    """Aggregated on the same GPUs, prompts in chunks. ``ModelError`` where they are of two kinds:
+    then no pool of one kind is the same GPUs.
+    """
     engine = deployment.decode.engine
+    if not uniform(deployment):
+        raise ModelError(
+            "prefill and decode are on instances of two kinds; aggregated on the same GPUs needs "
+            "a pool of one kind"
+        )
     return Aggregated(
         pool=Pool(engine, gpus(deployment) // engine.gpus),
         chunk_tokens=max(CHUNK, 2 * deployment.decode_batch),
@@ -35,6 +42,11 @@ def aggregated(deployment: Disaggregated) -> Aggregated:
         cache=deployment.cache,
         context_tokens=deployment.context_tokens,
     )
+
+
+def uniform(deployment: Disaggregated) -> bool:
+    """Whether prefill and decode are on instances of one kind."""
+    return deployment.prefill.engine == deployment.decode.engine
 
 
 def resized(deployment: Disaggregated, prefill: int) -> Disaggregated | None:

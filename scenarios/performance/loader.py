@@ -10,12 +10,14 @@ from attrs import frozen
 
 from rackproof.model.performance.measures import MEASURES
 from rackproof.model.performance.simulation import Aggregated, Deployment, Slo
+from rackproof.model.performance.workload import mooncake_rows
+from rackproof.model.performance.workload.mooncake import BLOCK_TOKENS
 from rackproof.scenarios.document import Node, Pairs, Scalar, parse, read_text
 from rackproof.scenarios.errors import Problems
 from rackproof.scenarios.performance.amounts import DURATION, SHARE, tokens
 from rackproof.scenarios.performance.deployments import read_deployment
 from rackproof.scenarios.performance.overrides import merged
-from rackproof.scenarios.performance.plan import Plan, Published, Variant
+from rackproof.scenarios.performance.plan import Plan, Published, Variant, Workload
 from rackproof.scenarios.performance.sections import SECTIONS, read_section
 from rackproof.scenarios.performance.workloads import read_slo, read_workload
 from rackproof.scenarios.places import Place
@@ -140,7 +142,18 @@ class _Reading:
             warm_up = SHARE.read(found["warm-up"], high=0.99, least=True) or 0.0
         if deployment is None or workload is None or slo is None:
             return None
+        self._check_blocks(found["deployment"], deployment, workload)
         return Variant(name or shape(deployment), deployment, workload, slo, warm_up)
+
+    def _check_blocks(self, place: Place, deployment: Deployment, workload: Workload) -> None:
+        """A cache has the blocks of the trace, or its hits would be of other tokens."""
+        cache, trace = deployment.cache, getattr(workload, "rows", None) is mooncake_rows
+        if cache is not None and trace and cache.block_tokens != BLOCK_TOKENS:
+            self.problems.add(
+                place.line,
+                f"{place.key}.prefix-cache.block",
+                f"is {cache.block_tokens} tokens; the blocks of the trace have {BLOCK_TOKENS}",
+            )
 
     def _seeded(self, place: Place) -> Place:
         """The workload with the seed of the command line."""

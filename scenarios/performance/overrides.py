@@ -22,7 +22,10 @@ def merged(base: Node, over: Node) -> Node:
     """The base with changes: maps entry by entry, all else as a whole; an empty value removes."""
     if not isinstance(base, Pairs) or not isinstance(over, Pairs):
         return over
+    there = {key.text for key, _ in base.entries}
     gone = _gone(key.text for key, _ in over.entries)
+    if gone & there:
+        gone.add("routing")  # policies are of the pools that go
     changes = {key.text: (key, node) for key, node in over.entries}
     entries = []
     for key, node in base.entries:
@@ -31,9 +34,9 @@ def merged(base: Node, over: Node) -> Node:
             entries.append((name, merged(node, change)))
         elif key.text not in gone:
             entries.append((key, node))
-    there = {key.text for key, _ in base.entries}
-    entries += [pair for pair in over.entries if pair[0].text not in there]
-    return Pairs(over.line, tuple(pair for pair in entries if not _is_nothing(pair[1])))
+    kept = [pair for pair in entries if not _is_nothing(pair[1])]
+    new = [pair for pair in over.entries if pair[0].text not in there]
+    return Pairs(over.line, (*kept, *new))
 
 
 def _gone(keys: Iterable[str]) -> set[str]:

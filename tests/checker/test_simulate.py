@@ -121,7 +121,9 @@ def test_sizing_tries_every_split_and_marks_the_best() -> None:
     assert [row["split"] for row in found] == ["1:4", "2:3", "3:2", "4:1"]
     (best,) = [row for row in found if row["best"]]
     kept = [row for row in found if row["slo_met_share"] >= 0.99]
-    assert best["energy_J"] == min(row["energy_J"] for row in kept)
+    assert best["energy_per_output_token_J"] == min(
+        row["energy_per_output_token_J"] for row in kept
+    )
 
 
 def test_break_even_is_a_set_of_ranges() -> None:

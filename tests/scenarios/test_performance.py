@@ -429,6 +429,14 @@ def test_changes_keep_the_order_of_what_they_change() -> None:
     assert names == ["a", "b", "e"]
 
 
+def test_a_cache_has_the_blocks_of_the_trace() -> None:
+    trace = ROOT / "scenarios" / "performance" / "data" / "mooncake-synthetic-200.jsonl"
+    text = re.sub(r"  synthetic.*\n", f"  mooncake: {{file: {trace}}}\n", GOOD)
+    assert read(text, "deployment.prefix-cache=true").variants
+    (line,) = told(text, "deployment.prefix-cache.block=256 tokens")
+    assert "prefix-cache.block: is 256 tokens; the blocks of the trace have 512" in line
+
+
 def test_printed_digits_decide() -> None:
     text = (
         GOOD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackproof.checker.performance.answers import Answer, Column, Table
-from rackproof.checker.performance.baseline import aggregated
+from rackproof.checker.performance.baseline import aggregated, uniform
 from rackproof.checker.performance.study import Study, run
 from rackproof.model.performance.playbook import Case, findings
 from rackproof.model.performance.simulation import Disaggregated
@@ -30,9 +30,11 @@ def ask(study: Study) -> Answer:
 
 
 def _case(study: Study, variant: Variant) -> Case:
-    """A variant's run, and of a disaggregated one that of an aggregated on the same GPUs."""
+    """A variant's run, and of a disaggregated one that of an aggregated on the same GPUs, if they
+    are all of one kind.
+    """
     deployment, baseline = variant.deployment, None
-    if isinstance(deployment, Disaggregated):
+    if isinstance(deployment, Disaggregated) and uniform(deployment):
         study.progress(f"{variant.name}, aggregated")
         other = aggregated(deployment)
         baseline = run(other, variant.workload, variant.slo, variant.warm_up)

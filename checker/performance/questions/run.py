@@ -36,6 +36,12 @@ UNITS: Final = {
     "tokens/s": Unit.TOKENS_PER_S,
     "requests/s": Unit.PER_S,
 }
+FULL_NAMES: Final = {
+    "ttft-prefill": "ttft-end-of-prefill",
+    "ttft-decode": "ttft-with-hand-off-and-first-step",
+    "energy": "energy-per-output-token",
+}
+"""What JSON calls a measure, where the short name does not say all."""
 POINTS: Final = 200
 """Of a curve over many requests."""
 OF_POOLS: Final = (
@@ -55,9 +61,10 @@ OF_POOLS: Final = (
 def column(name: str) -> Column:
     """The column of a measure; its key in JSON says which convention it is of."""
     measure = MEASURES[name]
-    key = name.replace("-", "_").replace("ttft_prefill", "ttft_end_of_prefill")
-    key = key.replace("ttft_decode", "ttft_with_hand_off_and_first_step")
-    return Column(measure.title, key, UNITS[measure.kind])
+    key = name
+    for short, full in FULL_NAMES.items():
+        key = key.replace(short, full)
+    return Column(measure.title, key.replace("-", "_"), UNITS[measure.kind])
 
 
 def row(run: Run, names: tuple[str, ...] = SHOWN) -> tuple[float | None, ...]:

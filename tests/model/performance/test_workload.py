@@ -3,6 +3,7 @@
 import gzip
 import math
 import statistics
+import tracemalloc
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -174,6 +175,19 @@ def test_a_packed_trace_is_the_same_trace(tmp_path: Path) -> None:
 def test_rows_are_read_as_they_are_wanted(tmp_path: Path) -> None:
     broken = written(tmp_path / "late.csv", HEADER + ROW * 3 + "nonsense\n")
     assert len(list(islice(azure_rows(broken), 3))) == 3
+
+
+def test_memory_does_not_grow_with_the_requests() -> None:
+    peaks = []
+    for many in (1_000, 10_000):
+        tracemalloc.start()
+        for _ in Replayed(CONV, azure_rows, passes=None, requests=many):
+            pass
+        for _ in study(requests=many):
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] < 1e6
 
 
 def test_other_columns_orders_and_offsets(tmp_path: Path) -> None:
