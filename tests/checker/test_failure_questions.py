@@ -129,6 +129,12 @@ def test_what_cannot_be_answered(name: str, text: str, message: str) -> None:
         ask(name, text)
 
 
+def test_no_steady_state() -> None:
+    one = HEAD.replace("output: 100 tokens", "output: {mean: 1 tokens, cv: 0}")
+    with pytest.raises(ModelError, match=r"x\.yaml: 2 prefill \+ 2 decode: .* more than one token"):
+        question("checkpoints")(Study(loads(one, Path("x.yaml"))))
+
+
 def test_a_file_without_an_answer_is_bad_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from rackproof.checker.performance.answers import (
     Value,
 )
 from rackproof.checker.performance.study import Study
+from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.checkpoints import (
     Price,
     Readiness,
@@ -82,7 +83,11 @@ def ask(study: Study) -> Answer:
 
 def _readiness(study: Study, variant: Variant, saving: Saving) -> Readiness:
     deployment = variant.deployment
-    return saving.readiness(steady(deployment, study.run(variant)), deployment.pools[0].count)
+    try:
+        duty = steady(deployment, study.run(variant))
+    except ModelError as error:
+        raise ModelError(f"{study.plan.path}: {variant.name}: {error}") from None
+    return saving.readiness(duty, deployment.pools[0].count)
 
 
 def _prices(variant: Variant, readiness: Readiness, saving: Saving) -> Table:

@@ -237,8 +237,10 @@ def steady(deployment: Deployment, run: Run) -> Duty:
     Its requests are by Little's law N = lambda E[O] ITL / n: a short run never has as many.
     ``ModelError`` where the run has no rate.
     """
-    if not run.last_arrival_s or run.tpot.count == 0:
-        raise ModelError("a steady state needs a rate: requests that come one after the other")
+    if not run.last_arrival_s:
+        raise ModelError("a steady state needs a rate; these requests come all at once")
+    if not run.tpot.count:
+        raise ModelError("a steady state of decode needs answers of more than one token")
     pool = deployment.pools[-1]
     if not isinstance(pool.engine, Engine):
         raise ModelError("what writing KV costs is known of instances with a GPU and a model only")
