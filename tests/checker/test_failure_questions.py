@@ -122,6 +122,12 @@ def test_checkpoints_by_rate_and_strategy() -> None:
         ("failures", "", "nothing fails in it; say what does"),
         ("failures", CRASH.replace("decode-0", "decode-7"), "did you mean decode-1?"),
         ("failures", CRASH.replace("decode-0", "tray-17"), "no instance is lost with tray-17"),
+        (
+            "availability",
+            "availability: {detection: stream-break}\n",
+            r"silent \(detection: stream-break\)",
+        ),
+        ("availability", "availability: {detection: never}\n", r"silent \(detection: never\)"),
     ],
 )
 def test_what_cannot_be_answered(name: str, text: str, message: str) -> None:

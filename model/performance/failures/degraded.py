@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from attrs import evolve, field, frozen
 
+from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import not_negative, positive
 from rackproof.model.performance.failures.aftermath import aftermath, keeps
 from rackproof.model.performance.failures.detection import Detection, Symptom, Traffic, detector
@@ -43,8 +44,17 @@ class Expected:
     )
 
     def known_s(self, traffic: Traffic) -> float:
-        """Mean seconds until the loss of an instance is known."""
-        return self.detection.mean(Symptom.SILENCE, traffic)
+        """Mean seconds until the loss of an instance is known, should its host fall silent.
+
+        ``ModelError`` where none of the mechanisms sees that.
+        """
+        seconds = self.detection.mean(Symptom.SILENCE, traffic)
+        if not math.isfinite(seconds):
+            names = ", ".join(one.name for one in self.detection.detectors) or "never"
+            raise ModelError(
+                f"nothing notices a host that falls silent (detection: {names}); a lease would"
+            )
+        return seconds
 
 
 def without_one(deployment: Deployment, pool: str) -> Deployment | None:
