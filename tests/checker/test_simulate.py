@@ -29,6 +29,7 @@ deployment:
   hand-off: {link: 400g}
 workload:
   synthetic: {requests: 60, rate: 40 /s, prompt: 500 tokens, output: 40 tokens}
+failures: [{fails: decode-0, at: 500 ms, detection: lease}]
 """
 CSV = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.5,480,10\n"
 

@@ -24,6 +24,9 @@ QUESTIONS: Final[tuple[str, ...]] = (
     "energy",
     "roofline",
     "playbook",
+    "failures",
+    "availability",
+    "checkpoints",
 )
 
 

@@ -24,7 +24,8 @@ class Job:
     ready: its KV is there, and it needs no prefill. landed: any decode instance can have it.
     source: the prefill instance that still has its KV. promise: the decode instance that has
     reserved room for it. streamed_s: when the last layer of its KV will be there, if each is
-    handed over by itself.
+    handed over by itself. first: its prefill goes ahead of others that wait. resumed_gap_s: the
+    longest its client waited for a token because of a failure.
     """
 
     request: Request
@@ -35,6 +36,7 @@ class Job:
     cached: int = 0
     attempt: int = 0
     interruptions: int = 0
+    interrupted: bool = False
     offset: int = 0
     done: int = 0
     ready: bool = False
@@ -42,6 +44,7 @@ class Job:
     promise: Decode | None = None
     landed: bool = False
     streamed_s: float | None = None
+    first: bool = False
     started_s: float = NEVER
     prefilled_s: float = NEVER
     prefill_end_s: float = NEVER
@@ -51,6 +54,7 @@ class Job:
     finished_s: float = NEVER
     last_token_s: float = NEVER
     stall_s: float = 0.0
+    resumed_gap_s: float = 0.0
     outcome: str = ""
 
     @property
@@ -72,6 +76,9 @@ class Job:
         """The next token came, after a hand-off or an interruption; the gap before it."""
         gap = now - self.last_token_s
         self.stall_s = max(self.stall_s, gap)
+        if self.interrupted:
+            self.resumed_gap_s = max(self.resumed_gap_s, gap)
+            self.interrupted = False
         self.last_token_s = now
         return gap
 
@@ -82,6 +89,7 @@ class Job:
         self.prefill_end_s = now
         if isnan(self.prefilled_s):
             self.prefilled_s = self.last_token_s = now
+            self.interrupted = False
         else:
             self.token(now)
 
@@ -89,6 +97,7 @@ class Job:
         """It is taken off an instance; what was under way for it is void."""
         self.attempt += 1
         self.interruptions += 1
+        self.interrupted = True
         self.streamed_s, self.landed = None, False
         if self.promise is not None:
             self.promise.withdraw(self)

@@ -22,6 +22,7 @@ class Prefill(Server):
         self.held: dict[Job, int] = {}
         self.until_s = 0.0
         self._queued = 0
+        self._ahead = 0
         self._token_s: float | None = None
 
     @property
@@ -43,7 +44,11 @@ class Prefill(Server):
         return not self.queue or self._queued + job.known <= self.budget
 
     def put(self, job: Job) -> None:
-        self.queue.append(job)
+        if job.first:
+            self.queue.insert(self._ahead, job)
+            self._ahead += 1
+        else:
+            self.queue.append(job)
         self._queued += job.known
         self.idling.change(self.events.now, 0, 1)
 
@@ -88,7 +93,7 @@ class Prefill(Server):
             job.source = None
         self.held.clear()
         self.queue.clear()
-        self.batch, self._queued = [], 0
+        self.batch, self._queued, self._ahead = [], 0, 0
         return jobs
 
     def _next_batch(self) -> list[tuple[int, int]]:
@@ -115,8 +120,10 @@ class Prefill(Server):
         self.idling.change(now, 0, -1)
         self.held[job] = job.known
         self.kv.add(now, job.known)
+        self._ahead -= job.first
         job.started_s = now
         job.source = self
+        job.first = False
         self.batch.append(job)
 
     def _end(self, version: int) -> None:

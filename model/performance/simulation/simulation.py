@@ -117,6 +117,7 @@ class Simulation:
         self.pools: dict[str, Sequence[Server]]
         self.channels = Channels(1)
         self._paths: Sequence[Sequence[Link]] = ()
+        self._detours: dict[str, tuple[Link, float]] = {}
         self._streams = self._back_pressure = self._early = False
         if isinstance(deployment, Disaggregated):
             self._build(deployment)
@@ -195,14 +196,23 @@ class Simulation:
 
     def believe(self, server: Server, up: bool) -> None:
         """What routers think of an instance from now on."""
-        server.believed = up
-        server.ghosts = []
+        self.believe_all([server], up)
+
+    def believe_all(self, servers: Iterable[Server], up: bool) -> None:
+        """Likewise of several at once: what waits in common is spread over all of them."""
+        for server in servers:
+            server.believed = up
+            server.ghosts = []
         for router in self._routers:
             router.look(self.now)
 
-    def prefill_again(self, job: Job, cached: int = 0) -> None:
-        """Compute its KV anew, but for so many tokens that are there; its end gives a token."""
+    def prefill_again(self, job: Job, cached: int = 0, first: bool = False) -> None:
+        """Compute its KV anew, but for so many tokens that are there; its end gives a token.
+
+        first: ahead of others that wait for a prefill, behind those that are first, too.
+        """
         self._release(job)
+        job.first = first
         job.ready, job.landed, job.done = False, False, 0
         job.cached = min(cached, job.known - 1)
         self._first.send(job, self.now, self._paths)
@@ -220,6 +230,17 @@ class Simulation:
         job.ready = True
         job.prefill_end_s = self.now
         self._send_on(job)
+
+    def detour(self, servers: Iterable[Server], link: Link | None, since_s: float) -> None:
+        """KV to or from instances goes over another link; until a time, it goes nowhere.
+
+        None: it goes its usual way again. What is under way now has left already.
+        """
+        for server in servers:
+            if link is None:
+                self._detours.pop(server.name, None)
+            else:
+                self._detours[server.name] = (link, since_s)
 
     def lose(self, job: Job, reason: str) -> None:
         """It will not be served."""
@@ -290,7 +311,7 @@ class Simulation:
                 links = tuple((link,) for link in self._paths[job.source.index])
             self._second.send(job, self.now, links)
         else:
-            end_s = self._transferred(job, self._link)
+            end_s = self._transferred(job, self._link, self._detour(job))
             self.events.at(end_s, self._landed, job, job.attempt)
 
     def _stream(self, job: Job, attempt: int, end_s: float) -> None:
@@ -303,7 +324,7 @@ class Simulation:
         """To an instance that decodes, with its KV or before it."""
         assert isinstance(server, Decode)
         if job.landed:
-            server.enqueue(job)
+            self._last_leg(job, server)
         elif self._back_pressure:
             server.ask(job, partial(self._transfer, job, server))
         else:
@@ -314,14 +335,37 @@ class Simulation:
         if self._paths and job.source is not None:
             link = self._paths[job.source.index][server.index]
         server.coming += 1
-        self.events.at(self._transferred(job, link), self._arrived, job, server, job.attempt)
+        end_s = self._transferred(job, link, self._detour(job, server))
+        self.events.at(end_s, self._arrived, job, server, job.attempt)
 
-    def _transferred(self, job: Job, link: Link) -> float:
+    def _last_leg(self, job: Job, server: Decode) -> None:
+        """Where its KV is, any instance can have it, unless its way is another."""
+        if server.name not in self._detours:
+            server.enqueue(job)
+            return
+        server.coming += 1
+        end_s = self._transferred(job, self._link, self._detours[server.name])
+        self.events.at(end_s, self._arrived, job, server, job.attempt)
+
+    def _detour(self, job: Job, server: Server | None = None) -> tuple[Link, float] | None:
+        """Of where its KV is, and of where it goes: the slower, since the later."""
+        ends = [end.name for end in (job.source, server) if end is not None]
+        found = [self._detours[name] for name in ends if name in self._detours]
+        if not found:
+            return None
+        return min((way for way, _ in found), key=lambda way: way.bytes_per_s), max(
+            s for _, s in found
+        )
+
+    def _transferred(self, job: Job, link: Link, detour: tuple[Link, float] | None) -> float:
         """When its KV is there, over the first channel that is free."""
-        size = (job.known - job.ready) * self._kv_bytes
+        size, start_s = (job.known - job.ready) * self._kv_bytes, self.now
+        if detour is not None:
+            link, since_s = detour
+            start_s = max(start_s, since_s)
         if job.streamed_s is None:
-            return self.channels.send(self.now, size, link)
-        return self.channels.stream(self.now, job.streamed_s, size, self._layers, link)
+            return self.channels.send(start_s, size, link)
+        return self.channels.stream(start_s, job.streamed_s, size, self._layers, link)
 
     def _arrived(self, job: Job, server: Decode, attempt: int) -> None:
         """Its KV is on the instance it was sent to; if that is known to be down, it goes on."""

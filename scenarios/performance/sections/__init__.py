@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rackproof.scenarios.places import Place
 
-SECTIONS: Final[tuple[str, ...]] = ()
+SECTIONS: Final[tuple[str, ...]] = ("failures", "availability", "checkpoints")
 
 
 def read_section(name: str, place: Place) -> Any:
