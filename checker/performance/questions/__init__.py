@@ -23,10 +23,12 @@ QUESTIONS: Final[tuple[str, ...]] = (
     "capacity",
     "energy",
     "roofline",
+    "paths",
     "playbook",
     "failures",
     "availability",
     "checkpoints",
+    "nvfp4",
 )
 
 
