@@ -5,6 +5,9 @@ An instance of a transition (with its identifiers chosen) has a clock that start
 possible, and again when it has fired and still is. It fires only once it was possible for the least
 of its duration without a break, and time never passes beyond the most: by then it has fired, or
 something else has made it impossible. What has no bound above is owed to nobody: faults, clients.
+
+A lease that runs since long before anything could come of it has a clock of its own for the least
+(``since``); the most always counts from when the transition became possible.
 """
 
 from __future__ import annotations
@@ -53,13 +56,17 @@ class Bound:
 class Duration:
     """The least and the most that it takes from when a transition is possible until it fires.
 
-    most: None where nothing makes it happen.
+    most: None where nothing makes it happen. since: what must have been so for the least of it
+    without a break, of the state and the instance, where that is not that the transition was
+    possible; it is so in every state in which the transition is. Quantities are always taken in the
+    state in which the transition became possible.
     """
 
     name: str
     text: str
     least: Bound = Bound()
     most: Bound | None = None
+    since: Callable[[Any, Firing], bool] | None = None
 
 
 @frozen
