@@ -1,0 +1,35 @@
+"""What clients have got, and whether they wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rackproof.model.request import TERMINAL
+from rackproof.model.timing.progress import streams
+
+if TYPE_CHECKING:
+    from rackproof.model.world import World
+
+
+def seen(world: World) -> tuple[object, ...]:
+    """Of each client: how many tokens it was handed, up to where, and how its request ended."""
+    return tuple(_seen(world, request) for request in range(len(world.requests)))
+
+
+def _seen(world: World, request: int) -> tuple[object, ...]:
+    stream, phase = world.streams[request], world.requests[request].phase
+    handed = sum(here.received - here.start for here in stream.attempts)
+    ended = phase if phase in TERMINAL else None
+    return handed, stream.delivered, stream.finished, ended
+
+
+def waiting(world: World) -> tuple[bool, ...]:
+    """Of each client: whether it is owed something, and nothing flows.
+
+    A client that is being streamed to gets a token every step, though the world has none for most
+    of them.
+    """
+    return tuple(
+        not here.gone and here.phase not in TERMINAL and not streams(world, request)
+        for request, here in enumerate(world.requests)
+    )

@@ -1,0 +1,99 @@
+"""What steps of the world take, from the roofline of its instances and the ways between them."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+
+from attrs import field, frozen
+
+from rackproof.model.performance.architecture import architecture
+from rackproof.model.performance.formats import kv_format
+from rackproof.model.performance.hardware import gpu
+from rackproof.model.performance.roofline import Engine, Work
+from rackproof.model.rack import Part, Placement, Rack
+from rackproof.model.timing.deployment import Deployment
+from rackproof.model.timing.ways import Way, found, way, without_nvlink
+
+
+@frozen(slots=False, eq=False)
+class Costs:
+    """A deployment on its instances; tokens: how many a scope has of an output."""
+
+    deployment: Deployment
+    placement: Placement
+    tokens: int
+    _ways: dict[tuple[int, int, bool], Way] = field(factory=dict, init=False)
+
+    def check(self) -> None:
+        """``ModelError`` where the model does not fit an instance, or a name is not known."""
+        for worker in range(len(self.placement.instances)):
+            self.engine(worker)
+
+    def engine(self, worker: int) -> Engine:
+        """The engine of an instance."""
+        return _engine(self.deployment, len(self.placement.instances[worker].gpus))
+
+    def real(self, position: float) -> float:
+        """How many tokens of the output those before a position of the world stand for."""
+        if position <= 0:
+            return 0.0
+        if self.tokens == 1:
+            return self.deployment.output * float(position)
+        return 1.0 + (position - 1) * (self.deployment.output - 1) / (self.tokens - 1)
+
+    def context(self, position: float) -> int:
+        """Tokens in the cache of a request that has those before a position."""
+        return round(self.deployment.prompt + self.real(position))
+
+    def prefill(self, worker: int, position: int) -> Work:
+        """The prompt and what was emitted before, computed anew."""
+        return self.engine(worker).prefill([(self.context(position), 0)])
+
+    def decode(self, worker: int, position: float) -> Work:
+        """A step of a whole batch, each as far as a position."""
+        batch = self.deployment.batch
+        return self.engine(worker).decode(batch, batch * self.context(position))
+
+    def step_s(self, worker: int) -> float:
+        """A step of a whole batch, half-way through the output."""
+        return self.decode(worker, self.tokens / 2).seconds
+
+    def between(self, position: int) -> float:
+        """Tokens of the output from behind a position's predecessor up to its own."""
+        return self.real(position + 1) - self.real(position)
+
+    def kv_bytes(self, position: int) -> float:
+        """Bytes of the KV of the prompt and of what was emitted before a position."""
+        return self.engine(0).kv_bytes_per_token * self.context(position)
+
+    def way(self, start: int, end: int, fallen_back: bool = False) -> Way:
+        """The way from one instance to another; fallen_back: their NVLink domain has a fault."""
+        key = (start, end, fallen_back)
+        if key not in self._ways:
+            here, there = (self.placement.instances[worker] for worker in (start, end))
+            rack = self._scale_out if fallen_back else self.placement.rack
+            self._ways[key] = found(way(rack, here.gpus, there.gpus), here.name, there.name, rack)
+        return self._ways[key]
+
+    @cached_property
+    def _scale_out(self) -> Rack:
+        return without_nvlink(self.placement.rack)
+
+    @cached_property
+    def store_way(self) -> Way:
+        """The way from an instance to the store of the rack; of a rack without one, to its peer."""
+        rack, first = self.placement.rack, self.placement.instances[0]
+        stores = rack.parts(Part.STORE)
+        if not stores:
+            return self.way(0, len(self.placement.instances) - 1)
+        return found(way(rack, first.gpus, stores[:1]), first.name, stores[0], rack)
+
+
+@cache
+def _engine(deployment: Deployment, placed: int) -> Engine:
+    return Engine(
+        gpu(deployment.gpu),
+        deployment.gpus or placed,
+        architecture(deployment.model),
+        kv_format(deployment.kv_format),
+    )
