@@ -137,7 +137,7 @@ _ALL: Final = (
         "pin-timeout",
         300.0,
         "How long the pins of a client that died stay.",
-        "unconfirmed: LMCache PinMonitor, 300 s",
+        "LMCache config.py: pin_timeout_sec, 300",
     ),
     _chosen(
         "put-discard",
