@@ -234,7 +234,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
     return world.with_request(request, phase=Phase.DECODING)
 
 
-@transition(step, duration="in-process", request=Requests)
+@transition(step, duration="giving-up", request=Requests)
 def nobody_left(world: World, request: int) -> World | None:
     """No worker can be chosen for {request}: it ends, or begins again where another kind can."""
     here, protocol = world.requests[request], world.protocol

@@ -73,7 +73,7 @@ def segment_loss(world: World, segment: int) -> World | None:
     return world
 
 
-@transition(fault, duration="restart", segment=Segments)
+@transition(fault, duration="process-restart", segment=Segments)
 def segment_return(world: World, segment: int) -> World | None:
     """The worker with {segment} is started again, under the same name, with empty memory."""
     here = world.segments[segment]

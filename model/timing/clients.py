@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rackproof.model.request import TERMINAL
-from rackproof.model.timing.progress import streams
+from rackproof.model.timing.progress import has_come, streams
 
 if TYPE_CHECKING:
     from rackproof.model.world import World
@@ -26,10 +26,13 @@ def _seen(world: World, request: int) -> tuple[object, ...]:
 def waiting(world: World) -> tuple[bool, ...]:
     """Of each client: whether it is owed something, and nothing flows.
 
-    A client that is being streamed to gets a token every step, though the world has none for most
-    of them.
+    A client whose request has not come does not wait yet. One that is being streamed to gets a
+    token every step, though the world has none for most of them.
     """
-    return tuple(
-        not here.gone and here.phase not in TERMINAL and not streams(world, request)
-        for request, here in enumerate(world.requests)
-    )
+    return tuple(_waits(world, request) for request in range(len(world.requests)))
+
+
+def _waits(world: World, request: int) -> bool:
+    here = world.requests[request]
+    owed = has_come(world, request) and not here.gone and here.phase not in TERMINAL
+    return owed and not streams(world, request)

@@ -44,7 +44,8 @@ class Deployment:
     get to something; discovery_event and event_delivery, until the router hears of a worker, or
     of a cache; index_dump, until a worker has told all it holds; backlog, until a worker has worked
     off its load; outage, of discovery; registration, of the memory of an instance; key_unpack, of a
-    peer's; restart and restart_at_worst, of an instance.
+    peer's; process_restart, of a process without a model; restart and
+    restart_at_worst, of an instance.
     """
 
     CALLED: ClassVar[str] = "deployment"
@@ -73,6 +74,7 @@ class Deployment:
     outage: float = _seconds(30.0, "assumed: a pod of etcd that is started again")
     registration: float = _seconds(11.0, "unconfirmed: ServerlessLLM, 11 s for a new backend")
     key_unpack: float = _seconds(0.01, "assumed")
+    process_restart: float = _seconds(1.0, "assumed: a process that loads no model")
     restart: float = _seconds(64.0, "arXiv 2601.01310: MegaScale-Infer")
     restart_at_worst: float = _seconds(600.0, "arXiv 2601.22438: up to 10 min")
 

@@ -60,6 +60,7 @@ def _common() -> tuple[Duration, ...]:
         _within("in-process", "A process gets to what is ready.", "processing"),
         _takes("message", "One way over the network.", {"network-rtt": 0.5}, {"network-rtt": 1}),
         _takes("call", "A question and its answer.", {"network-rtt": 1}, {"network-rtt": 2}),
+        _outlived("process-restart", "A process without a model starts again.", "process-restart"),
         _takes(
             "restart",
             "A process starts again, if it does at all: not sooner than it can.",
@@ -72,7 +73,18 @@ def _common() -> tuple[Duration, ...]:
 def _serving() -> tuple[Duration, ...]:
     one_way = {"network-rtt": 0.5}, {"network-rtt": 1.0}
     return (
-        _takes("dispatch", "The router sends a request to a worker.", *one_way),
+        _takes(
+            "dispatch",
+            "The router sends a request to a worker, once it has come.",
+            {"network-rtt": 0.5},
+            {"network-rtt": 1, "arrival": 1},
+        ),
+        _takes(
+            "giving-up",
+            "The router finds nobody to send a request to, once it has come.",
+            NO_TIME,
+            {"processing": 1, "arrival": 1},
+        ),
         _takes("token-delivery", "A frame reaches the frontend.", *one_way),
         _takes("stream-break", "A connection that breaks is found broken.", *one_way),
         _takes("abort", "A worker hears that a request is given up.", *one_way),

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
+def has_come(world: World, request: int) -> bool:
+    """Whether a request has come: all are there from the start, but are sent when they like."""
+    here, retry = world.requests[request], world.retries[request]
+    return here.phase != Phase.QUEUED or retry.dispatches > 0
+
+
 def is_first(here: Attempt) -> bool:
     """Whether an attempt has emitted nothing yet."""
     return here.sent == here.start

@@ -6,6 +6,7 @@ between which workers its KV moves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ from rackproof.model.endpoint import Role
 from rackproof.model.kernel import Firing, Quantity
 from rackproof.model.timing.costs import Costs
 from rackproof.model.timing.deployment import TIMES, source_of
-from rackproof.model.timing.progress import computes_itself, is_first
+from rackproof.model.timing.progress import computes_itself, has_come, is_first
 
 if TYPE_CHECKING:
     from rackproof.model.timing.ways import Way
@@ -34,6 +35,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "outage": "How long discovery is away, at the worst.",
     "registration": "How long an instance takes to allocate and register its memory, at the worst.",
     "key-unpack": "How long a reader takes to unpack the keys of a peer's memory, at the worst.",
+    "process-restart": "How long a process without a model takes to start again, at the best.",
     "restart": "How long an instance takes to start again, at the best.",
     "restart-at-worst": "How long an instance takes to start again, at the worst.",
 }
@@ -51,6 +53,12 @@ def natural(costs: Costs) -> dict[str, Quantity]:
 def _computed(taken: _Taken) -> tuple[Quantity, ...]:
     worst = f"{_WAYS}, with the share of it that is left"
     return (
+        Quantity(
+            "arrival",
+            "How long a request takes to come: however long, and no time once it is there.",
+            taken.arrival,
+            "a client's choice",
+        ),
         Quantity(
             "prefill", "The prefill of the prompt and what was emitted.", taken.prefill, _ROOFLINE
         ),
@@ -93,6 +101,9 @@ class _Taken:
     """Seconds of an instance of a transition in a state."""
 
     costs: Costs
+
+    def arrival(self, world: World, firing: Firing) -> float:
+        return 0.0 if has_come(world, firing.arguments[0]) else math.inf
 
     def prefill(self, world: World, firing: Firing) -> float:
         if firing.transition.name not in ("prefill", "start_stream"):

@@ -75,7 +75,7 @@ _ALL: Final = (
         "load-report",
         1.0,
         "How often workers tell the router of their load.",
-        "assumed; router RefreshMetricsInterval is 50 ms",
+        "assumed; llm-d-router has 50 ms, pkg/epp/server/options.go",
     ),
     _chosen(
         "kv-lease",
