@@ -475,7 +475,7 @@ def refuse_data(world: World, link: int) -> World | None:
     return taken(world, link, Read.FAILED)
 
 
-@transition(step, duration="load-end", link=Links)
+@transition(step, duration="engine-loop", link=Links)
 def use_too_early(world: World, link: int) -> World | None:
     """The reader of {link} sees a signal that was there before, and decodes from what is no KV."""
     if not announced(world, link) or world.links[link].landed != None:
