@@ -206,7 +206,7 @@ def _stack(name: str) -> list[str]:
         mark = "*" if differs else " "
         lines.append(f"{mark} {mechanism.name:{width}}  {_value(value):10}  {source}".rstrip())
     lines += ["", "  * differs from the reference"]
-    stated = [q for q in stack.timeouts.values() if q != _timing().quantities[q.name]]
+    stated = [q for q in stack.timeouts.values() if q is not _timing().quantities[q.name]]
     wide = max((len(quantity.name) for quantity in stated), default=0)
     lines += ["", "  timeouts it states:"] if stated else []
     lines += [f"    {q.name:{wide}}  {_amount(q):8}  {q.source}".rstrip() for q in stated]
@@ -369,7 +369,7 @@ def _in_stacks(name: str) -> list[str]:
 
     reference = _timing().quantities[name]
     found = {stack: load_stack(stack).timeouts[name] for stack in stack_names()}
-    stated = {stack: its for stack, its in found.items() if its != reference}
+    stated = {stack: its for stack, its in found.items() if its is not reference}
     width = max(map(len, stated), default=0)
     rows = [f"    {stack:{width}}  {_amount(q):8}  {q.source}" for stack, q in stated.items()]
     return ["", "  in the stacks that state it:", *rows] if rows else []

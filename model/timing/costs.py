@@ -51,12 +51,15 @@ class Costs:
 
     def decode(self, worker: int, position: float) -> Work:
         """A step of a whole batch, each as far as a position."""
-        batch = self.deployment.batch
-        return self.engine(worker).decode(batch, batch * self.context(position))
+        return self._step(worker, self.context(position))
 
     def step_s(self, worker: int) -> float:
-        """A step of a whole batch, half-way through the output."""
-        return self.decode(worker, self.tokens / 2).seconds
+        """A step of a whole batch, each half-way through its output."""
+        return self._step(worker, self.deployment.prompt + self.deployment.output // 2).seconds
+
+    def _step(self, worker: int, context: int) -> Work:
+        batch = self.deployment.batch
+        return self.engine(worker).decode(batch, batch * context)
 
     def between(self, position: int) -> float:
         """Tokens of the output from behind a position's predecessor up to its own."""

@@ -58,7 +58,7 @@ def way(rack: Rack, starts: Sequence[str], ends: Sequence[str]) -> Way | None:
     slowest = min(links[hop]["bandwidth_GB_s"] / times for hop, times in crossed.items())
     return Way(
         slowest * 1e9 * count,
-        max(path.latency_us for path in there) * 1e-6,
+        max(path.latency_us for path in there) / 1e6,
         max(_PJ_PER_BIT[Wire(link["kind"])] for link in links.values()),
     )
 
