@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
+from attrs.validators import optional
 
+from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import chosen, not_negative, positive, share
 
 
@@ -42,10 +44,31 @@ class Link:
 
 
 @frozen
+class Precision:
+    """How weights are stored and multiplied: bits of one, its scales included."""
+
+    CALLED: ClassVar[str] = "precision"
+
+    name: str
+    bits_per_parameter: float = field(validator=positive)
+    text: str = ""
+    source: str = ""
+
+    @property
+    def bytes_per_parameter(self) -> float:
+        """Bytes of one parameter."""
+        return self.bits_per_parameter / 8
+
+
+def _known_link(_: Gpu, __: Attribute[str], value: str) -> None:
+    link(value)
+
+
+@frozen
 class Gpu:
     """A GPU: peak rates, the share of them that kernels reach, memory, and power.
 
-    scale_up: the link by which it reaches the GPUs of its instance.
+    Peaks are dense. scale_up: the link by which it reaches the GPUs of its instance.
     """
 
     CALLED: ClassVar[str] = "GPU"
@@ -60,7 +83,9 @@ class Gpu:
     idle_W: float = field(validator=not_negative)  # noqa: N815
     pJ_per_FLOP: float = field(validator=not_negative)  # noqa: N815
     pJ_per_byte: float = field(validator=not_negative)  # noqa: N815
-    scale_up: str
+    scale_up: str = field(validator=_known_link)
+    fp8_TFLOP_s: float | None = field(default=None, validator=optional(positive))  # noqa: N815
+    nvfp4_TFLOP_s: float | None = field(default=None, validator=optional(positive))  # noqa: N815
     text: str = ""
     source: str = ""
 
@@ -79,6 +104,13 @@ class Gpu:
         """The scale-up link."""
         return link(self.scale_up)
 
+    def speedup(self, precision: Precision) -> float:
+        """How many operations of a precision take the time of one of BF16."""
+        peak = getattr(self, f"{precision.name}_TFLOP_s", None)
+        if peak is None:
+            raise ModelError(f"GPU {self.name} multiplies no {precision.name} weights")
+        return float(peak / self.bf16_TFLOP_s)
+
 
 def gpu(name: str) -> Gpu:
     """The preset of a GPU."""
@@ -88,3 +120,8 @@ def gpu(name: str) -> Gpu:
 def link(name: str) -> Link:
     """The preset of a link."""
     return chosen("links.yaml", Link, name)
+
+
+def precision(name: str) -> Precision:
+    """The preset of a precision of weights."""
+    return chosen("precisions.yaml", Precision, name)

@@ -54,3 +54,11 @@ def test_a_model_that_does_not_fit() -> None:
 def test_a_name_that_is_none() -> None:
     with pytest.raises(ModelError, match="there is no GPU 'gb20'; did you mean gb200"):
         gpu("gb20")
+
+
+@pytest.mark.parametrize(
+    "step", [((), -1, 0), ((), 1, -5), ([(-3, 0)], 0, 0), ((), 1, float("nan"))]
+)
+def test_a_step_that_is_none(step: tuple[list[tuple[int, int]], int, int]) -> None:
+    with pytest.raises(ModelError, match="a step has no"):
+        engine().step(*step)
