@@ -303,6 +303,61 @@ def guards(
     return Guards(session, properties, exam).tell(targets)
 
 
+@cli.command(epilog="Example: rackproof cost stack:dynamo --exam crash")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=DURATION",
+    help="Another value of a quantity, such as lease=5s; more than once.",
+)
+@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@click.option("--fixed", is_flag=True, help="With the fix of a scenario.")
+@click.option("--time-limit", type=DURATION, help="For each of three explorations (default: 60s).")
+@output
+def cost(
+    targets: Sequence[str],
+    settings: Sequence[str],
+    exam: str | None,
+    fixed: bool,
+    time_limit: float | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Tell what each way that things can go takes: time, bytes, tokens computed again, energy.
+
+    The runs of a world that keep to the durations of its steps are put into classes by what happens
+    on the way. Of each class the time to the first delivery, the worst wait of a client and the
+    total are told, from the least to the most over all of its runs; and the worst wait of all, with
+    a run and times that attain it. With -v, a run of each class.
+
+    A TARGET is as for verify; a stack is examined in the scope of one exam. Its world must say how
+    long things take (System.timing).
+    """
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+    from rackproof.checker.timing.command import Cost  # noqa: PLC0415
+
+    values = dict(_setting(text) for text in settings)
+    session = Session(Options(seconds=time_limit), int(verbose) - int(quiet), json_file)
+    return Cost(session, values, exam, fixed).tell(targets)
+
+
+def _setting(text: str) -> tuple[str, float]:
+    """A name and its duration, which may be none at all."""
+    name, _, amount = text.partition("=")
+    if not name.strip() or not amount.strip():
+        raise click.UsageError(f"--set {text}: write NAME=DURATION, such as lease=5s")
+    if amount.strip() in ("0", "0s"):
+        return name.strip(), 0.0
+    try:
+        return name.strip(), quantities.duration(amount)
+    except ValueError as error:
+        raise click.UsageError(f"--set {name}: {error}") from None
+
+
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
 @output

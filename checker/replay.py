@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from rackproof.checker.timing.possible import Possible, possible
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Firing, Scope, System, holds, successors
 from rackproof.scenarios import schema
@@ -17,12 +18,17 @@ MOST_SHOWN: Final = 8
 
 @frozen
 class Replayed:
-    """The steps that were possible, and what is not as the scenario says."""
+    """The steps that were possible, and what is not as the scenario says.
+
+    timing: when they can happen, pauses that are written included; None where the world does not
+    say how long anything takes.
+    """
 
     trace: Trace
     complaints: tuple[str, ...]
     steps: tuple[schema.Step, ...]
     facts: tuple[Fact, ...]
+    timing: Possible | None = None
 
 
 def replay(scenario: schema.Scenario) -> Replayed:
@@ -51,7 +57,24 @@ def replay(scenario: schema.Scenario) -> Replayed:
             complaints += [
                 f"{scenario.path}:{fact.line}: then: {x}" for x in _unmet(trace, (fact,))
             ]
-    return Replayed(trace, tuple(complaints), steps, scenario.then)
+    timing, hasty = _timed(trace, steps)
+    if hasty:
+        complaints.append(f"{scenario.path}: after: {hasty}")
+    return Replayed(trace, tuple(complaints), steps, scenario.then, timing)
+
+
+def _timed(trace: Trace, steps: tuple[schema.Step, ...]) -> tuple[Possible | None, str | None]:
+    """When the steps can happen with the pauses that are written, or without where these are not
+    possible; and then why not.
+    """
+    pauses = [step.after for step in steps[: len(trace.steps)]]
+    timing = possible(trace, pauses)
+    if timing is None or timing.is_possible or not any(pause is not None for pause in pauses):
+        return timing, None
+    without = possible(trace)
+    if without is None or not without.is_possible:
+        return without, None
+    return without, f"with these pauses the run is not possible: {timing.told}"
 
 
 def _unmet(trace: Trace, facts: tuple[Fact, ...]) -> list[str]:

@@ -5,9 +5,11 @@ same violation, and proofs as certificates.
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from rackproof.checker.proof.certificate import certificate, write
 from rackproof.checker.report.proofs import proofs
+from rackproof.checker.timing.amounts import in_one_unit
+from rackproof.checker.timing.possible import possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -68,7 +72,10 @@ def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
         document["source"] = scenario.source
     document.update(_origin(scenario, run.case.setting, folder))
     document["expect"] = _flow({name: _flow({"violated": _flow(length)})})
-    document["steps"] = [_step(step.firing, trace) for step in trace.steps]
+    pauses = itertools.chain(_pauses(trace), itertools.repeat(None))
+    document["steps"] = [
+        _step(step.firing, trace, pause) for step, pause in zip(trace.steps, pauses, strict=False)
+    ]
     if trace.loop is not None:
         document["loop"] = trace.loop + 1
     document["then"] = {**_changed(trace), name: "violated"}
@@ -94,9 +101,19 @@ def _origin(scenario: Scenario, setting: Setting, folder: Path) -> dict[str, Any
     return origin
 
 
-def _step(firing: Any, trace: Trace) -> Any:
+def _step(firing: Any, trace: Trace, pause: str | None) -> Any:
     name, chosen = kebab(firing.transition.name), firing.named(trace.system)
+    if pause is not None:
+        return _flow({name: chosen, "after": pause})
     return {name: _flow(chosen)} if chosen else name
+
+
+def _pauses(trace: Trace) -> Iterator[str | None]:
+    """The time before each step in a run as early as it can be, where its world says."""
+    timing = possible(trace)
+    times = (Fraction(0), *timing.times) if timing and timing.times else ()
+    for before, after in itertools.pairwise(times):
+        yield in_one_unit(after - before) if after > before else None
 
 
 def _changed(trace: Trace) -> dict[str, Any]:

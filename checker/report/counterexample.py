@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Final
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.report.setting import remedy, scope_in_words
 from rackproof.checker.report.stack import mended
+from rackproof.checker.timing.amounts import in_units
+from rackproof.checker.timing.classes import Bounds
+from rackproof.checker.timing.durations import Durations
+from rackproof.checker.timing.moves import Moves
+from rackproof.checker.timing.possible import Possible, amount_in_words, charges, possible
+from rackproof.checker.timing.reach import violations
 from rackproof.checker.trace import Step, Trace
-from rackproof.checker.verdicts import Result
+from rackproof.checker.verdicts import Result, counted
 from rackproof.checker.verify import Report
-from rackproof.model.kernel import Scope
+from rackproof.model.kernel import Property, Scope
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.quantities import in_words
 
 INDENT: Final = "   "
 WIDTH: Final = 100
+MOST_CLASSES: Final = 5_000
+"""State classes that are looked at for another run."""
 FOR_EVER: Final = "-- from here on, for ever:"
 
 
@@ -29,7 +38,10 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     lines = [f"{result.prop.name} is {result.words}", "", f"  {result.prop.statement}"]
     if result.prop.why:
         lines.append(f"  Why it matters: {result.prop.why}")
-    lines += ["", *run_in_words(trace), "", *_verdict(trace, result)]
+    timing = possible(trace)
+    lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
+    if timing is not None:
+        lines += [f"  {line}" for line in (*timing.lines, *another(timing, result.prop))]
     if isinstance(report, Examined):
         lines += _exam(report, result)
     if fixed:
@@ -39,27 +51,62 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     return [*lines, f"  To see it again: {reproduce}"]
 
 
-def run_in_words(trace: Trace, pauses: Sequence[float | None] = ()) -> list[str]:
+def run_in_words(
+    trace: Trace, pauses: Sequence[float | None] = (), timing: Possible | None = None
+) -> list[str]:
     """The steps of a run, numbered, each with what it changed.
 
-    pauses: the seconds before each step, where they are known.
+    pauses: the seconds before each step, where they are known. timing: when the steps can happen.
     """
     fields = Fields(trace.system)
     width = len(str(len(trace.steps)))
     lines, faults = [], 0
-    waits = itertools.chain(pauses, itertools.repeat(None))
-    for number, (step, pause) in enumerate(zip(trace.steps, waits, strict=False), 1):
+    told = _moments(timing.times) if timing and timing.times else _pauses(pauses)
+    moments = itertools.chain(told, itertools.repeat(""))
+    costs = charges(trace) if timing else []
+    for number, (step, moment) in enumerate(zip(trace.steps, moments, strict=False), 1):
         if number == trace.lead + 1:
             lines.append(f"  {FOR_EVER}")
         faults += step.is_fault
         nth = f" (fault {faults} of {trace.faults})" if step.is_fault else ""
-        later = f"({in_words(pause)} later) " if pause is not None else ""
-        lines.append(f"  {number:>{width}}. {later}{step.words}{nth}")
+        lines.append(f"  {number:>{width}}. {moment}{step.words}{nth}")
         indent = " " * (width + 2) + INDENT
-        lines += _wrapped(list(changes_in_words(step, fields)), indent)
+        spent = amount_in_words(costs[number - 1]) if costs else []
+        lines += _wrapped([*changes_in_words(step, fields), *spent], indent)
     if trace.loop is not None:
         lines.append(f"  -- and back to the state before step {trace.lead + 1}")
     return lines or ["  (no step: the initial state itself)"]
+
+
+def _moments(times: Sequence[Fraction]) -> Iterator[str]:
+    """When each step happens."""
+    return (f"at {in_units(time)}: " for time in times)
+
+
+def _pauses(pauses: Sequence[float | None]) -> Iterator[str]:
+    """How long after the one before each step happens, where that is written."""
+    return ("" if pause is None else f"({in_words(pause)} later) " for pause in pauses)
+
+
+def another(timing: Possible, prop: Property) -> list[str]:
+    """Whether some other run violates a property that this one cannot violate in time."""
+    if timing.is_possible or timing.timing.trace.loop is not None:
+        return []
+    moves = Moves(Durations(timing.timing.trace.system))
+    seen = violations(moves, [prop], Bounds(classes=MOST_CLASSES))
+    if prop.name in seen.violated:
+        found = seen.violated[prop.name]
+        size = f"{counted(found.trace.faults, 'fault')}, {counted(len(found.trace.steps), 'step')}"
+        return [
+            f"Another run that violates it is possible by default, with {size}:",
+            *run_in_words(found.trace, timing=possible(found.trace)),
+        ]
+    if seen.reason is not None:
+        return [f"Whether another run is possible was not settled within {seen.reason}"]
+    what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
+    return [
+        f"By default {what} violates it: {seen.classes:,} state classes were seen, all there are"
+    ]
 
 
 def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
+
+import attrs
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.setting import effective
+from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Change, Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -73,8 +77,9 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
         **_setting(scenario.case.setting),
         "steps": [
             _without_none({**data, "after": step.after})
-            for data, step in zip(trace_as_data(run.trace), run.steps, strict=False)
+            for data, step in zip(trace_as_data(run.trace, run.timing), run.steps, strict=False)
         ],
+        **({"timing": timing_as_data(run.timing)} if run.timing else {}),
         **_loop(run.trace),
         "then": {fact.key: seen(run.trace, fact) for fact in run.facts},
         "complaints": list(run.complaints),
@@ -137,10 +142,30 @@ def _result(run: Run, result: Result) -> dict[str, Any]:
             "faults": result.trace.faults,
             "fewest_faults": result.fewest_faults,
             "for": result.trace.culprits(result.prop),
-            "steps": trace_as_data(result.trace),
+            **_timed(result.trace),
             **_loop(result.trace),
         }
     return data
+
+
+def _timed(trace: Trace) -> dict[str, Any]:
+    """The steps of a run, and when it is possible, where its world says how long things take."""
+    timing = possible(trace)
+    steps = {"steps": trace_as_data(trace, timing)}
+    return steps if timing is None else {**steps, "timing": timing_as_data(timing)}
+
+
+def timing_as_data(timing: Possible) -> dict[str, Any]:
+    """Whether a run is possible by default, and under which conditions; None: too large to tell."""
+    by_choice, by_all = timing.by_choice, timing.by_all
+    data = {
+        "possible": timing.is_possible,
+        "conflict": timing.conflict,
+        "chosen": sorted(timing.chosen),
+        "condition": None if by_choice is None else list(by_choice.words),
+        "condition_on_all": None if by_all is None else list(by_all.words),
+    }
+    return {key: value for key, value in data.items() if key != "conflict" or value}
 
 
 def _loop(trace: Trace) -> dict[str, int]:
@@ -148,9 +173,11 @@ def _loop(trace: Trace) -> dict[str, int]:
     return {} if trace.loop is None else {"loop": trace.loop + 1}
 
 
-def trace_as_data(trace: Trace) -> list[dict[str, Any]]:
-    """The steps of a run."""
+def trace_as_data(trace: Trace, timing: Possible | None = None) -> list[dict[str, Any]]:
+    """The steps of a run; with when each can happen and what it costs, where that is known."""
     fields = Fields(trace.system)
+    times = itertools.chain(timing.times if timing else (), itertools.repeat(None))
+    costs = itertools.chain(charges(trace), itertools.repeat(None))
     return [
         {
             "transition": kebab(step.firing.transition.name),
@@ -158,8 +185,10 @@ def trace_as_data(trace: Trace) -> list[dict[str, Any]]:
             "kind": step.firing.transition.kind.value,
             "changes": [_change(change, fields) for change in step.changes],
             "explanation": step.words,
+            **({} if time is None else {"at_s": float(time)}),
+            **({} if cost is None else {"cost": attrs.asdict(cost)}),
         }
-        for step in trace.steps
+        for step, time, cost in zip(trace.steps, times, costs, strict=False)
     ]
 
 

@@ -249,7 +249,10 @@ class Terminal:
         if self.verbosity >= 0:
             self.out.print(Text(scenario.name, "bold"), soft_wrap=True)
             pauses = [step.after for step in run.steps]
-            self.out.print("\n".join(["", *run_in_words(run.trace, pauses), ""]), soft_wrap=True)
+            told = run_in_words(run.trace, pauses, run.timing)
+            self.out.print("\n".join(["", *told, ""]), soft_wrap=True)
+            for line in run.timing.lines if run.timing else ():
+                self.out.print(f"  {line}", soft_wrap=True)
             if len(run.trace.steps) == len(run.steps):
                 for fact in run.facts:
                     self.out.print(f"  {fact.key}: {seen(run.trace, fact)}", soft_wrap=True)

@@ -1,0 +1,279 @@
+"""What the paths of a world take: as tables, as runs with times, and as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+from attrs import frozen
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rackproof.checker.report.counterexample import run_in_words
+from rackproof.checker.report.machine import trace_as_data
+from rackproof.checker.timing.amounts import in_units
+from rackproof.checker.timing.durations import Durations
+from rackproof.checker.timing.network import Schedule
+from rackproof.checker.timing.paths import PathClass, Paths, Range
+from rackproof.checker.timing.possible import Possible, bytes_in_words, joules_in_words
+from rackproof.checker.timing.reach import Reached
+from rackproof.checker.timing.stalls import Stall, Stalls
+from rackproof.checker.timing.windows import timed
+from rackproof.checker.trace import Trace
+from rackproof.checker.verdicts import counted
+
+TIMES: Final = ("first delivery", "worst stall", "total")
+COSTS: Final = ("moved", "recomputed", "energy")
+USUAL: Final = "nothing out of the ordinary"
+SOURCE: Final = 90
+"""Letters of a source that a table has room for."""
+
+
+@frozen
+class CostReport:
+    """What is known of one target.
+
+    scope: what was explored, in words, where that can be told. durations: those that were asked for
+    on the way. changed: the quantities whose values were given by who asks.
+    """
+
+    target: str
+    scope: str | None
+    durations: Durations
+    changed: frozenset[str]
+    stalls: Stalls
+    paths: Paths
+    reached: Reached
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether every run was seen."""
+        return not any(self.reasons)
+
+    @property
+    def reasons(self) -> tuple[str | None, ...]:
+        """Why some were not: for the worst stall, the paths, the properties."""
+        return self.stalls.reason, self.paths.reason, self.reached.reason
+
+    def show(self, out: Console, verbosity: int) -> None:
+        """Print the table of paths, the worst stall, the quantities, and what is violated."""
+        out.print(Text(f"cost of {self.target}", "bold"), soft_wrap=True)
+        if self.scope and verbosity >= 0:
+            out.print(f"scope: {self.scope}", soft_wrap=True)
+        out.print(self._table(), crop=False)
+        out.print()
+        for line in self._stall(verbosity):
+            out.print(line, soft_wrap=True)
+        if verbosity > 0:
+            out.print("\n".join(self._runs()), soft_wrap=True)
+        if verbosity >= 0 and (quantities := self._quantities()).row_count:
+            out.print(quantities, crop=False)
+        for line in self._notes():
+            out.print(line, soft_wrap=True)
+        out.print()
+
+    def _table(self) -> Table:
+        """A row for each class of paths; a column of costs only where anything costs that."""
+        kinds = self.paths.classes
+        costs = [name for name in COSTS if any(_cost(kind, name).most for kind in kinds)]
+        table = _grid("path", "faults", *TIMES, *costs)
+        for kind in kinds:
+            cells = [_range(kind.first, in_units), _worst(kind), _range(kind.total, in_units)]
+            cells += [_range(_cost(kind, name), _IN_WORDS[name]) for name in costs]
+            table.add_row(_name(kind), _range(kind.faults, str), *cells)
+        return table
+
+    def _stall(self, verbosity: int) -> Iterator[str]:
+        """The worst of all stalls, with its run."""
+        stall = self.stalls.worst
+        if stall is None:
+            yield "nobody ever waits"
+            return
+        least = "" if self.stalls.reason is None else "at least "
+        who = self._client(stall.client)
+        if stall.seconds is None:
+            yield f"worst stall: {who} may wait for ever: {stall.reason}"
+        else:
+            begin = f"step {stall.begin}" if stall.begin else "the start"
+            yield (
+                f"worst stall: {least}{in_units(stall.seconds)}, of {who}, "
+                f"from {begin} to step {stall.end}"
+            )
+        if verbosity >= 0:
+            yield from self._steps(stall.trace, stall.schedule)
+            yield ""
+
+    def _client(self, number: int) -> str:
+        clients = self.durations.timing.clients
+        return clients[number] if number < len(clients) else f"client {number}"
+
+    def _steps(self, trace: Trace, schedule: Schedule | None) -> list[str]:
+        """A run with the times of a schedule."""
+        if schedule is None:
+            return run_in_words(trace)
+        return run_in_words(trace, timing=Possible(timed(trace, self.durations), schedule))
+
+    def _runs(self) -> Iterator[str]:
+        """A run of each class, with the times of its worst stall."""
+        for kind in self.paths.classes:
+            trace = kind.worst or kind.trace
+            if trace is not None:
+                yield f"{_name(kind)}:"
+                yield from self._steps(trace, kind.schedule)
+                yield ""
+
+    def _quantities(self) -> Table:
+        """The quantities that any duration depended on, with their values and where from."""
+        table = _grid("quantity", "value", "source")
+        for name, values in self._values().items():
+            quantity = self.durations.timing.quantities[name]
+            span = Range(min(values), max(values))
+            source = "given here" if name in self.changed else quantity.source
+            short = source if len(source) <= SOURCE else source[: SOURCE - 3] + "..."
+            table.add_row(name, _range(span, in_units), short)
+        return table
+
+    def _values(self) -> dict[str, list[Fraction]]:
+        """By quantity, in the order in which the world names them."""
+        values = defaultdict[str, list[Fraction]](list)
+        for symbol, name in self.durations.names.items():
+            values[name].append(self.durations.values[symbol])
+        return {n: sorted(values[n]) for n in self.durations.timing.quantities if n in values}
+
+    def _notes(self) -> Iterator[str]:
+        """What is violated within the times, and how much was seen."""
+        for name, found in self.reached.violated.items():
+            steps = counted(len(found.trace.steps), "step")
+            end = in_units(found.schedule.earliest[len(found.trace.steps)])
+            yield f"violated within these times: {name}, after {steps}, at {end} at the earliest"
+        for kind in self.paths.classes:
+            if kind.reason is not None:
+                yield f"{_name(kind)}: may wait for ever: {kind.reason}"
+        what = ("the worst stall", "the paths", "the properties")
+        for told, reason in zip(what, self.reasons, strict=True):
+            if reason is not None:
+                yield f"of {told} not everything was seen: {reason}"
+        if self.is_conclusive:
+            classes = self.paths.explored + self.stalls.classes + self.reached.classes
+            yield (
+                f"over all runs within these times: {self.paths.states:,} states in "
+                f"{classes:,} state classes"
+            )
+
+    def data(self) -> dict[str, Any]:
+        """Plain lists, maps, texts and numbers; no number where something has no end."""
+        return {
+            "target": self.target,
+            "scope": self.scope,
+            "conclusive": self.is_conclusive,
+            "reasons": [reason for reason in self.reasons if reason is not None],
+            "states": self.paths.states,
+            "classes": self.paths.explored,
+            "quantities": [
+                {
+                    "name": name,
+                    "values_s": [float(value) for value in values],
+                    "source": self.durations.timing.quantities[name].source,
+                    "chosen": self.durations.timing.quantities[name].chosen,
+                    "given": name in self.changed,
+                }
+                for name, values in self._values().items()
+            ],
+            "paths": [self._path(kind) for kind in self.paths.classes],
+            "worst_stall": self.stalls.worst and self._worst_stall(self.stalls.worst),
+            "violated": [
+                {"name": name, "steps": self._trace(found.trace, found.schedule)}
+                for name, found in self.reached.violated.items()
+            ],
+        }
+
+    def _worst_stall(self, stall: Stall) -> dict[str, Any]:
+        return {
+            "seconds": None if stall.seconds is None else float(stall.seconds),
+            "client": self._client(stall.client),
+            "from_step": stall.begin,
+            "to_step": stall.end,
+            **({"reason": stall.reason} if stall.reason else {}),
+            **({} if stall.trace.loop is None else {"loop": stall.trace.loop + 1}),
+            "steps": self._trace(stall.trace, stall.schedule),
+        }
+
+    def _path(self, kind: PathClass) -> dict[str, Any]:
+        trace = kind.worst or kind.trace
+        assert trace is not None, "each class has a run"
+        return {
+            "tags": list(kind.tags),
+            "faults": _pair(kind.faults),
+            "first_delivery_s": _pair(kind.first),
+            "worst_stall_s": _finite(kind.stall.most),
+            "is_exact": kind.is_exact,
+            "total_s": _pair(kind.total),
+            "bytes_moved": _pair(kind.bytes_moved),
+            "tokens_recomputed": _pair(kind.tokens_recomputed),
+            "joules": _pair(kind.joules),
+            **({"reason": kind.reason} if kind.reason else {}),
+            "steps": self._trace(trace, kind.schedule),
+        }
+
+    def _trace(self, trace: Trace, schedule: Schedule | None) -> list[dict[str, Any]]:
+        if schedule is None:
+            return trace_as_data(trace)
+        return trace_as_data(trace, Possible(timed(trace, self.durations), schedule))
+
+
+def _grid(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for number, column in enumerate(columns):
+        right = number > 0 and column != "source"
+        table.add_column(column, justify="right" if right else "left", no_wrap=number > 0)
+    return table
+
+
+def _name(kind: PathClass) -> str:
+    return ", then ".join(kind.tags) or (USUAL if kind.faults.most else "no failure")
+
+
+def _cost(kind: PathClass, name: str) -> Range:
+    return {
+        "moved": kind.bytes_moved,
+        "recomputed": kind.tokens_recomputed,
+        "energy": kind.joules,
+    }[name]
+
+
+_IN_WORDS: Final[dict[str, Callable[[Any], str]]] = {
+    "moved": lambda x: bytes_in_words(float(x)),
+    "recomputed": lambda x: f"{float(x):,.0f}",
+    "energy": lambda x: joules_in_words(float(x)),
+}
+
+
+def _range(known: Range, words: Callable[[Any], str]) -> str:
+    """From the least to the most, or the one that both are."""
+    if known.least is None or known.most is None:
+        return "-"
+    least, most = words(known.least), words(known.most)
+    if known.most == math.inf and known.least == math.inf:
+        return "no end"
+    return least if least == most else f"{least} to {most}"
+
+
+def _worst(kind: PathClass) -> str:
+    """The worst stall; where no run was seen to have it, that it is no more."""
+    if kind.stall.most is None:
+        return "-"
+    return f"{'' if kind.is_exact else 'at most '}{in_units(kind.stall.most)}"
+
+
+def _pair(known: Range) -> list[float | None] | None:
+    if known.least is None or known.most is None:
+        return None
+    return [_finite(known.least), _finite(known.most)]
+
+
+def _finite(value: Fraction | float | None) -> float | None:
+    return None if value is None or value == math.inf else float(value)

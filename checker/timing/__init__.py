@@ -1,0 +1,7 @@
+"""Runs with times: when each step can happen, under which values of the times, and at what cost.
+
+``amounts`` are linear expressions over named times, exact; ``durations`` what a system says of its
+transitions in them. ``windows`` turns a run into difference constraints, ``network`` solves them,
+``condition`` projects the times out. ``places`` and ``classes`` are the state class graph, over all
+runs at once; ``stalls`` and ``paths`` what is read off it. Nothing here knows what is timed.
+"""

@@ -1,0 +1,110 @@
+"""What a system says of how long its transitions take, as amounts and as whole ticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+import attrs
+from attrs import frozen
+
+from rackproof.checker.timing.amounts import NANO, WHOLE, ZERO, Amount, exact, factor, in_units
+from rackproof.model.kernel import Bound, Duration, Firing, System, Timing
+from rackproof.scenarios.errors import unknown
+from rackproof.scenarios.worlds import InputError
+
+AT_ONCE: Final = Duration("at once", "It takes no time.", Bound(), Bound())
+AT_ANY_TIME: Final = Duration("at any time", "Nothing makes it happen.")
+
+
+@frozen
+class Span:
+    """How long after it became possible an instance fires: at least, and at most (None: no end)."""
+
+    least: Amount
+    most: Amount | None
+
+
+class Durations:
+    """The spans of a system's instances, and the values of the names in them.
+
+    values: of every name that any span so far had, in seconds. A quantity that depends on the state
+    has a name for each of its values.
+    """
+
+    def __init__(self, system: System) -> None:
+        """Raise ``InputError`` where the system has no timing."""
+        if system.timing is None:
+            raise InputError(f"{system.name} does not say how long anything takes (System.timing)")
+        self.system, self.timing = system, system.timing
+        self.values: dict[str, Fraction] = {}
+        self.names: dict[str, str] = {}
+
+    @property
+    def ticks_a_second(self) -> int:
+        """So many that every span is of whole ticks."""
+        bounds = [b for d in self.timing.durations.values() for b in (d.least, d.most) if b]
+        factors = [factor(times) for bound in bounds for times in bound.times.values()]
+        return NANO * math.lcm(*(each.denominator for each in factors))
+
+    def duration(self, firing: Firing) -> Duration:
+        """That of a transition, its own or what is so for its kind."""
+        named = firing.transition.duration
+        own = self.timing.durations.get(named) if named is not None else None
+        return own or (AT_ONCE if firing.is_progress else AT_ANY_TIME)
+
+    def is_free(self, firing: Firing) -> bool:
+        """Whether an instance may fire at any time at all once it is possible."""
+        duration = self.duration(firing)
+        return duration.most is None and not duration.least.times and not duration.least.seconds
+
+    def span(self, firing: Firing, state: Any) -> Span:
+        """That of an instance which becomes possible in a state.
+
+        ``InputError`` where it takes less than no time, or at least more than at most.
+        """
+        duration = self.duration(firing)
+        least = self._amount(duration.least, firing, state)
+        most = None if duration.most is None else self._amount(duration.most, firing, state)
+        shortest = least.value(self.values)
+        if shortest < 0 or (most is not None and most.value(self.values) < shortest):
+            limit = "" if most is None else f" and at most {self._told(most)}"
+            raise InputError(
+                f"{self.system.name}: {duration.name} takes at least {self._told(least)}{limit}"
+            )
+        return Span(least, most)
+
+    def _amount(self, bound: Bound, firing: Firing, state: Any) -> Amount:
+        terms: dict[str, Fraction] = {}
+        for name, times in bound.times.items():
+            quantity = self.timing.quantities[name]
+            try:
+                value = exact(quantity.seconds(state, firing))
+            except ValueError as error:
+                raise InputError(f"{self.system.name}: {name}: {error}") from error
+            symbol = f"{name} ({in_units(value, WHOLE)})" if callable(quantity.value) else name
+            self.values[symbol], self.names[symbol] = value, name
+            terms[symbol] = terms.get(symbol, ZERO) + factor(times)
+        return Amount.of(exact(bound.seconds), terms)
+
+    def _told(self, amount: Amount) -> str:
+        value = in_units(amount.value(self.values))
+        return value if not amount.terms else f"{amount.words} = {value}"
+
+    def chosen(self) -> frozenset[str]:
+        """The names, of those so far, of what an operator sets."""
+        return frozenset(s for s, n in self.names.items() if self.timing.quantities[n].chosen)
+
+
+def with_values(system: System, values: Mapping[str, float]) -> System:
+    """The same system with other values of some quantities; ``InputError`` for unknown ones."""
+    timing = Durations(system).timing
+    quantities = dict(timing.quantities)
+    for name, seconds in values.items():
+        if name not in quantities:
+            raise InputError(unknown("quantity", name, quantities))
+        quantities[name] = attrs.evolve(quantities[name], value=seconds)
+    changed: Timing = attrs.evolve(timing, quantities=quantities)
+    return attrs.evolve(system, timing=changed)

@@ -1,0 +1,91 @@
+"""The states of a system and the moves between them, found as they are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final
+
+from rackproof.checker.lowering import lower
+from rackproof.checker.native import Native
+from rackproof.checker.timing.durations import Durations
+from rackproof.model.kernel import Firing, System, successors
+
+FEW: Final = 300
+"""States that are found with the plain functions before native code is worth its compilation."""
+Move = tuple[int, int]
+"""The number of a firing, and of the state it leads to."""
+
+
+class Moves:
+    """States by number, the initial one 0; firings in the system's order.
+
+    No symmetry is used: clocks are those of real instances. longest: the most ticks, but for
+    infinity, that any span so far has.
+    """
+
+    def __init__(self, durations: Durations) -> None:
+        """Begin with the initial state alone."""
+        self.system, self.durations = durations.system, durations
+        self.firings: list[Firing] = list(self.system.firings())
+        self.is_free = [durations.is_free(firing) for firing in self.firings]
+        self.states: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+        self._moves: dict[int, tuple[Move, ...]] = {}
+        self._spans: dict[Move, tuple[float, float]] = {}
+        self.longest = 0.0
+        self._ticks = durations.ticks_a_second
+        self._number(self.system.initial)
+
+    def of(self, state: int) -> tuple[Move, ...]:
+        """The moves of a state, by the number of the firing."""
+        if state not in self._moves:
+            plain = self.states[state]
+            find = self._plain if len(self._moves) < FEW else self._native
+            self._moves[state] = tuple((n, self._number(after)) for n, after in find(plain))
+        return self._moves[state]
+
+    def span(self, firing: int, state: int) -> tuple[float, float]:
+        """The least and the most ticks from a state in which a firing becomes possible."""
+        if (firing, state) not in self._spans:
+            span = self.durations.span(self.firings[firing], self.states[state])
+            values = self.durations.values
+            most = math.inf if span.most is None else float(span.most.value(values) * self._ticks)
+            least = float(span.least.value(values) * self._ticks)
+            self._spans[firing, state] = least, most
+            self.longest = max(self.longest, least, most if most < math.inf else 0.0)
+        return self._spans[firing, state]
+
+    def _number(self, plain: Any) -> int:
+        number = self._numbers.setdefault(plain, len(self.states))
+        if number == len(self.states):
+            self.states.append(plain)
+        return number
+
+    @cached_property
+    def _order(self) -> dict[Firing, int]:
+        return {firing: number for number, firing in enumerate(self.firings)}
+
+    def _plain(self, plain: Any) -> list[tuple[int, Any]]:
+        return [(self._order[firing], after) for firing, after in successors(self.system, plain)]
+
+    @cached_property
+    def _native(self) -> Callable[[Any], list[tuple[int, Any]]]:
+        """Faster successors, where the lowered state leaves nothing out that anyone may look at."""
+        relation = lower(self.system)
+        if relation.unread:
+            return self._plain
+        native, schema = Native(relation), self.system.schema
+        order = [self._order[action.firing] for action in relation.actions]
+
+        def moves(plain: Any) -> list[tuple[int, Any]]:
+            found = native.successors(schema.flatten(plain))
+            return [(order[n], schema.unflatten(native.ordinals(words))) for n, words in found]
+
+        return moves
+
+
+def moves_of(system: System) -> Moves:
+    """The moves of a system that says how long they take."""
+    return Moves(Durations(system))

@@ -1,0 +1,169 @@
+"""Whether a run is possible by default, and for which values of the times it is at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from attrs import field, frozen
+
+from rackproof.checker.timing.amounts import Amount, in_units
+from rackproof.checker.timing.condition import Condition, TooMany, clash, condition
+from rackproof.checker.timing.network import Conflict, Limit, Schedule
+from rackproof.checker.timing.windows import TimedTrace, timed
+from rackproof.checker.trace import Trace
+from rackproof.model.kernel import Charge
+
+ROUNDED: Final = Fraction(1, 1000)
+"""How far a pause may be from the time it stands for, as it is written with a few digits."""
+
+
+@frozen(eq=False)
+class Possible:
+    """A run with its times; what takes longer is found when it is asked for.
+
+    found: when its steps can happen, or which limits clash. pauses: the seconds that are written
+    before each step, where they are.
+    """
+
+    timing: TimedTrace
+    found: Schedule | Conflict
+    pauses: tuple[float | None, ...] = field(default=())
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is such a run, with the defaults."""
+        return isinstance(self.found, Schedule)
+
+    @property
+    def times(self) -> tuple[Fraction, ...]:
+        """When each step happens at the earliest; none where it cannot."""
+        if not isinstance(self.found, Schedule):
+            return ()
+        return self.found.earliest[1:]
+
+    @cached_property
+    def chosen(self) -> frozenset[str]:
+        """The names of what an operator sets, of those that this run depends on."""
+        return self.timing.durations.chosen() & self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(name for limit in self.timing.limits for name, _ in limit.amount.terms)
+
+    @cached_property
+    def by_choice(self) -> Condition | None:
+        """For which values of what is chosen it is possible; None where that takes too long."""
+        return self._condition(self.chosen)
+
+    @cached_property
+    def by_all(self) -> Condition | None:
+        """For which values of all quantities it is possible; None where that takes too long."""
+        return self._condition(self._names)
+
+    def _condition(self, free: frozenset[str]) -> Condition | None:
+        try:
+            return condition(self.timing, free)
+        except TooMany:
+            return None
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What is said of it."""
+        if isinstance(self.found, Schedule):
+            yield f"Timing: possible by default{self._while()}"
+            return
+        set_to = [f"{n} {in_units(self.timing.durations.values[n])}" for n in sorted(self.chosen)]
+        default = f" ({', '.join(set_to)})" if set_to else ""
+        yield f"Timing: impossible by default{default}: {self.conflict}"
+        yield from self._only()
+
+    def _while(self) -> str:
+        """For how long it stays possible, where an operator could prevent it."""
+        if not self.by_choice or not self.by_choice.amounts:
+            return ", whatever is chosen" if self.by_choice and self.chosen else ""
+        return f"; it is while {' and '.join(self.by_choice.words)}"
+
+    def _only(self) -> Iterator[str]:
+        """When it would be possible."""
+        if self.by_choice and not self.by_choice.is_never:
+            yield f"Possible only when {' and '.join(self.by_choice.words)}"
+        elif self.chosen and self.by_choice:
+            yield f"Impossible whatever {' and '.join(sorted(self.chosen))} may be"
+        every = self.by_all
+        if every is None:
+            yield "In terms of all quantities its condition is too large to tell"
+        elif every.is_never:
+            yield "Impossible whatever all quantities may be"
+        elif self.by_choice is None or every.words != self.by_choice.words:
+            yield f"In terms of all quantities: possible only when {' and '.join(every.words)}"
+
+    @property
+    def told(self) -> str:
+        """The limits that clash, one by one."""
+        if isinstance(self.found, Schedule):
+            return ""
+        return "; ".join(limit.why for limit in self.found.limits if limit.why)
+
+    @property
+    def conflict(self) -> str | None:
+        """What would have to be so, and is not."""
+        if isinstance(self.found, Schedule):
+            return None
+        return clash(self.found, self.timing.durations.values)
+
+
+def possible(trace: Trace, pauses: Sequence[float | None] = ()) -> Possible | None:
+    """Solve the times of a run; None where its world does not say how long anything takes."""
+    if trace.system.timing is None:
+        return None
+    timing = timed(trace)
+    return Possible(timing, timing.solve(more=list(_paused(pauses))), tuple(pauses))
+
+
+def _paused(pauses: Sequence[float | None]) -> Iterator[Limit]:
+    """Pauses as limits, for all that was rounded when they were written."""
+    for number, pause in enumerate(pauses, 1):
+        if pause is not None:
+            most = Fraction(pause) * (1 + ROUNDED)
+            least = Fraction(pause) * (1 - ROUNDED)
+            yield Limit(number - 1, number, Amount(most), f"{in_units(pause)} before step {number}")
+            yield Limit(number, number - 1, Amount(-least), f"{in_units(pause)} before it")
+
+
+def charges(trace: Trace) -> list[Charge]:
+    """What each step costs; nothing where the world does not say."""
+    timing = trace.system.timing
+    if timing is None:
+        return []
+    return [timing.charge(step.before, step.firing, step.after) for step in trace.steps]
+
+
+def amount_in_words(charge: Charge) -> list[str]:
+    """What was moved, computed again and burnt, as far as it is any."""
+    told = []
+    if charge.bytes_moved:
+        told.append(f"{bytes_in_words(charge.bytes_moved)} moved")
+    if charge.tokens_recomputed:
+        told.append(f"{charge.tokens_recomputed:,.0f} tokens recomputed")
+    if charge.joules:
+        told.append(joules_in_words(charge.joules))
+    return told
+
+
+def bytes_in_words(count: float) -> str:
+    """Bytes in the unit in which they have the fewest digits before the point: 983 MB."""
+    for power, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= power:
+            return f"{count / power:.3g} {unit}"
+    return f"{count:.3g} B"
+
+
+def joules_in_words(joules: float) -> str:
+    """Joules: 12.3 J, 4.56 kJ."""
+    for power, unit in ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J")):
+        if joules >= power:
+            return f"{joules / power:.3g} {unit}"
+    return f"{joules * 1e3:.3g} mJ" if joules else "0 J"

@@ -1,0 +1,145 @@
+"""How long a client can wait for the next thing it is to get, over all runs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from attrs import frozen
+
+from rackproof.checker.searched import Progress
+from rackproof.checker.timing.classes import Blind, Bounds, Class, Classes
+from rackproof.checker.timing.moves import Moves
+from rackproof.checker.timing.network import Schedule
+from rackproof.checker.timing.windows import TimedTrace, longest, timed
+from rackproof.checker.trace import EngineError, Trace, run
+from rackproof.model.kernel import Firing, Timing
+
+
+class Waits(Blind):
+    """Remembers of each client that waits since when it has got nothing."""
+
+    def __init__(self, timing: Timing) -> None:
+        self.timing = timing
+
+    def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
+        """The numbers of the clients that wait."""
+        del memory
+        return tuple(n for n, waits in enumerate(self.timing.waiting(state)) if waits)
+
+    def begins(self, moment: Any, before: Any, after: Any) -> bool:
+        """Whether a client that waits has got something."""
+        return bool(self.timing.seen(before)[moment] != self.timing.seen(after)[moment])
+
+
+@frozen
+class Stall:
+    """A wait of a client: seconds (None: for ever), from a step to another of a run.
+
+    reason: why it never ends, if so. schedule: times of the run's steps with which it is that long.
+    """
+
+    client: int
+    seconds: Fraction | None
+    trace: Trace
+    begin: int
+    end: int
+    schedule: Schedule | None
+    reason: str | None = None
+
+
+@frozen
+class Stalls:
+    """The worst stall over all runs within the times (None: nobody waits), and how it was found.
+
+    reason: why not every run was seen; None when all were.
+    """
+
+    worst: Stall | None
+    classes: int
+    states: int
+    reason: str | None
+
+
+def worst_stall(
+    moves: Moves, bounds: Bounds | None = None, progress: Progress | None = None
+) -> Stalls:
+    """The longest that any client can wait for anything; ends at the first wait without end."""
+    timing = moves.durations.timing
+    classes = Classes(moves, Waits(timing), bounds or Bounds(), progress)
+    worst, longest_ticks = None, -1.0
+    for found in classes.explore():
+        latest = found.latest
+        for client in found.place.moments:
+            ticks = float(latest[found.place.variable(client)])
+            if ticks > longest_ticks:
+                worst, longest_ticks = (found, client), ticks
+        if longest_ticks == math.inf or classes.loops:
+            break
+    if classes.loops and longest_ticks < math.inf:
+        stall: Stall | None = _for_ever(moves, classes)
+    else:
+        stall = worst and _stall(moves, *worst, longest_ticks)
+    is_settled = stall is not None and stall.seconds is None
+    return Stalls(stall, classes.found, len(moves.states), None if is_settled else classes.reason)
+
+
+def _stall(moves: Moves, found: Class, client: Any, ticks: float) -> Stall:
+    """The stall that ends with the next firing after a class, as its run has it."""
+    ends = [] if ticks == math.inf else [found.successors[0][0]]
+    trace = run(moves.system, [moves.firings[n] for n in (*found.firings, *ends)])
+    begin, end = since(moves.durations.timing, trace, client, found.depth), len(trace.steps)
+    if ticks == math.inf:
+        possible = [moves.firings[n] for n, _ in moves.of(found.place.state)]
+        schedule = timed(trace, moves.durations).solve()
+        if not isinstance(schedule, Schedule):
+            raise EngineError("a class is reached by a run that its times do not allow")
+        reason = nothing_ends(moves, possible)
+        return Stall(client, None, trace, begin, end, schedule, reason)
+    seconds = Fraction(int(ticks), moves.durations.ticks_a_second)
+    attained = longest(timed(trace, moves.durations), begin, end)
+    if attained is None or attained[0] != seconds:
+        raise EngineError(f"a stall of {seconds} s is not what the times of its run come to")
+    return Stall(client, seconds, trace, begin, end, attained[1])
+
+
+def nothing_ends(moves: Moves, possible: list[Firing]) -> str:
+    """Why a wait has no end in a state."""
+    if not possible:
+        return "nothing more can happen"
+    words = [firing.words(moves.system).rstrip(".") for firing in possible[:3]]
+    more = f" (and {len(possible) - 3} more)" if len(possible) > 3 else ""
+    return f"nothing with a bound is possible any more, only: {'; '.join(words)}{more}"
+
+
+def _for_ever(moves: Moves, classes: Classes) -> Stall:
+    """A stall in which a loop is gone round for ever."""
+    loop = classes.loops[0]
+    trace = loop.trace(moves)
+    timing: TimedTrace = timed(trace, moves.durations)
+    schedule = timing.solve()
+    kept = [m for m in loop.end.place.moments if m in loop.begin.place.moments]
+    begins = [since(moves.durations.timing, trace, client, len(trace.steps)) for client in kept]
+    begin = min(begins)
+    words = "; ".join(step.words.rstrip(".") for step in trace.repeated)
+    return Stall(
+        kept[begins.index(begin)],
+        None,
+        trace,
+        begin,
+        len(trace.steps),
+        schedule if isinstance(schedule, Schedule) else None,
+        f"what happens can go on for ever: {words}",
+    )
+
+
+def since(timing: Timing, trace: Trace, client: int, number: int) -> int:
+    """The step after which a client that waits after step ``number`` got nothing until then."""
+    states = [trace.system.initial, *(step.after for step in trace.steps)]
+    while number and (
+        timing.waiting(states[number - 1])[client]
+        and timing.seen(states[number - 1])[client] == timing.seen(states[number])[client]
+    ):
+        number -= 1
+    return number
