@@ -8,11 +8,11 @@ from attrs import field, frozen
 
 from rackproof.model.performance.architecture import architecture
 from rackproof.model.performance.formats import kv_format
-from rackproof.model.performance.hardware import gpu
+from rackproof.model.performance.hardware import Link, gpu
+from rackproof.model.performance.paths import Fabric
 from rackproof.model.performance.roofline import Engine, Work
-from rackproof.model.rack import Part, Placement, Rack
+from rackproof.model.rack import Part, Placement
 from rackproof.model.timing.deployment import Deployment
-from rackproof.model.timing.ways import Way, found, way, without_nvlink
 
 
 @frozen(slots=False, eq=False)
@@ -22,7 +22,7 @@ class Costs:
     deployment: Deployment
     placement: Placement
     tokens: int
-    _ways: dict[tuple[int, int, bool], Way] = field(factory=dict, init=False)
+    _ways: dict[tuple[int, int, bool], Link] = field(factory=dict, init=False)
 
     def check(self) -> None:
         """``ModelError`` where the model does not fit an instance, or a name is not known."""
@@ -69,27 +69,35 @@ class Costs:
         """Bytes of the KV of the prompt and of what was emitted before a position."""
         return self.engine(0).kv_bytes_per_token * self.context(position)
 
-    def way(self, start: int, end: int, fallen_back: bool = False) -> Way:
+    def way(self, start: int, end: int, fallen_back: bool = False) -> Link:
         """The way from one instance to another; fallen_back: their NVLink domain has a fault."""
         key = (start, end, fallen_back)
         if key not in self._ways:
-            here, there = (self.placement.instances[worker] for worker in (start, end))
-            rack = self._scale_out if fallen_back else self.placement.rack
-            self._ways[key] = found(way(rack, here.gpus, there.gpus), here.name, there.name, rack)
+            source, target = (self.placement.instances[worker] for worker in (start, end))
+            fabric = self._scale_out if fallen_back else self._fabric
+            name = f"{source.name}->{target.name}"
+            self._ways[key] = fabric.link(fabric.flows(source, target), name)
         return self._ways[key]
 
     @cached_property
-    def _scale_out(self) -> Rack:
-        return without_nvlink(self.placement.rack)
+    def _fabric(self) -> Fabric:
+        return Fabric(self.placement.rack)
 
     @cached_property
-    def store_way(self) -> Way:
-        """The way from an instance to the store of the rack; of a rack without one, to its peer."""
-        rack, first = self.placement.rack, self.placement.instances[0]
-        stores = rack.parts(Part.STORE)
-        if not stores:
-            return self.way(0, len(self.placement.instances) - 1)
-        return found(way(rack, first.gpus, stores[:1]), first.name, stores[0], rack)
+    def _scale_out(self) -> Fabric:
+        rack = self.placement.rack
+        return Fabric(rack, rack.parts(Part.NVLINK_SWITCH))
+
+    @cached_property
+    def store_way(self) -> Link:
+        """The way from an instance to the store of the rack; of a rack without one, to a host."""
+        kind = Part.STORE if self.placement.rack.parts(Part.STORE) else Part.HOST
+        return self._fabric.link(self._fabric.stored(self.placement.instances[0], kind), "store")
+
+    def over(self, link: Link, size: float, worst: bool) -> float:
+        """How long so many bytes take on an idle way, or on one that others use."""
+        share = self.deployment.link_share if worst else 1.0
+        return link.latency_s + size / (link.bytes_per_s * share)
 
 
 @cache

@@ -19,7 +19,7 @@ from rackproof.model.timing.deployment import TIMES, source_of
 from rackproof.model.timing.progress import computes_itself, has_come, is_first
 
 if TYPE_CHECKING:
-    from rackproof.model.timing.ways import Way
+    from rackproof.model.performance.hardware import Link
     from rackproof.model.world import World
 
 _ROOFLINE: Final = "model/performance/roofline.py"
@@ -130,23 +130,22 @@ class _Taken:
         return rest + (costs.step_s(worker) if alone else 0.0)
 
     def transfer(self, world: World, firing: Firing) -> float:
-        return self._over_way(world, firing, 1.0)
+        return self._over_way(world, firing, worst=False)
 
     def slow_transfer(self, world: World, firing: Firing) -> float:
-        return self._over_way(world, firing, self.costs.deployment.link_share)
+        return self._over_way(world, firing, worst=True)
 
-    def _over_way(self, world: World, firing: Firing, share: float) -> float:
+    def _over_way(self, world: World, firing: Firing, worst: bool) -> float:
         size = piece(self.costs, world, firing)
-        return way_of(self.costs, world, firing).seconds(size, share)
+        return self.costs.over(way_of(self.costs, world, firing), size, worst)
 
     def store_transfer(self, world: World, firing: Firing) -> float:
         del world, firing
-        return self.costs.store_way.seconds(self.costs.kv_bytes(0))
+        return self.costs.over(self.costs.store_way, self.costs.kv_bytes(0), worst=False)
 
     def slow_store_transfer(self, world: World, firing: Firing) -> float:
         del world, firing
-        share = self.costs.deployment.link_share
-        return self.costs.store_way.seconds(self.costs.kv_bytes(0), share)
+        return self.costs.over(self.costs.store_way, self.costs.kv_bytes(0), worst=True)
 
 
 def piece(costs: Costs, world: World, firing: Firing) -> float:
@@ -158,7 +157,7 @@ def piece(costs: Costs, world: World, firing: Firing) -> float:
     return costs.kv_bytes(start) / world.handles
 
 
-def way_of(costs: Costs, world: World, firing: Firing) -> Way:
+def way_of(costs: Costs, world: World, firing: Firing) -> Link:
     """The way over which a firing moves KV."""
     match firing.transition.name:
         case "land":

@@ -186,3 +186,8 @@ def test_a_worst_that_is_better_than_the_best_is_a_mistake_of_the_deployment() -
 def test_a_world_of_ones_own_has_its_own_times(key: str) -> None:
     found = mistakes(f"world: lease.py:world\n{key}: {{}}\n")
     assert any(f"{key}: is of the bundled world; it cannot go with world" in line for line in found)
+
+
+def test_a_model_that_does_not_fit_is_a_mistake_of_the_deployment() -> None:
+    (found,) = mistakes("scope: {tokens: 1}\ndeployment: {model: llama-3-405b}\n")
+    assert found.startswith("4: deployment: llama-3-405b does not fit: its weights are 8")

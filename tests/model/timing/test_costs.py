@@ -21,9 +21,8 @@ from timed import (
 from rackproof.model.kernel import ModelError
 from rackproof.model.kernel.timing import Charge
 from rackproof.model.rack import Rack, place, preset
-from rackproof.model.timing import TIMEOUTS, Deployment, deployment, with_timeouts
+from rackproof.model.timing import TIMEOUTS, deployment, with_timeouts
 from rackproof.model.timing.costs import Costs
-from rackproof.model.timing.ways import Way, way, without_nvlink
 
 PAIR = {"prefill": 1, "decode": 2}
 KV = 3000 * 327_680
@@ -56,7 +55,7 @@ def test_a_hand_off_takes_what_the_study_has(
     options: dict[str, object], fallen_back: bool, expected: float
 ) -> None:
     found = costs(rack=preset("nvl72", options))
-    seconds = found.way(0, 1, fallen_back).seconds(found.kv_bytes(0))
+    seconds = found.over(found.way(0, 1, fallen_back), found.kv_bytes(0), worst=False)
     assert seconds == pytest.approx(expected, rel=2e-5)
 
 
@@ -98,29 +97,28 @@ def test_a_read_after_a_fault_of_the_domain_goes_over_the_network() -> None:
 # Ways.
 
 
-def test_a_way_is_as_wide_as_what_its_gpus_share() -> None:
+def test_all_gpus_of_an_instance_share_the_one_link_of_the_store() -> None:
+    found = costs()
+    assert found.store_way.bandwidth_GB_s == pytest.approx(50.0)
+    assert found.way(0, 1).bandwidth_GB_s == pytest.approx(3600.0)
+    assert found.way(0, 1, fallen_back=True).bandwidth_GB_s == pytest.approx(200.0)
+
+
+def test_a_rack_without_a_store_has_the_host_for_one() -> None:
     rack = preset("nvl72")
-    tray = rack.gpus_of("tray-0"), rack.gpus_of("tray-1")
-    assert way(rack, *tray) == Way(3600e9, 5e-6, 5.0)
-    assert way(without_nvlink(rack), *tray) == Way(200e9, 10e-6, 15.0)
-    # All four GPUs of an instance share the one link of the store.
-    assert way(rack, tray[0], ["store"]) == Way(50e9, 10e-6, 15.0)
-    assert way(rack, tray[0], tray[0]) == Way(math.inf, 0.0, 0.0)
-
-
-def test_nvlink_is_not_on_the_way_between_servers() -> None:
-    rack = preset("hgx")
-    found = way(rack, rack.gpus_of("tray-0")[:4], rack.gpus_of("tray-1")[:4])
-    assert found == Way(200e9, 10e-6, 15.0)
+    graph = rack.graph.copy()
+    graph.remove_node("store")
+    found = costs(rack=Rack("no store", graph))
+    # Two hosts of a tray, each joined to two GPUs over a link of its own.
+    assert found.store_way.bandwidth_GB_s == pytest.approx(4 * 450.0)
 
 
 def test_where_there_is_no_way_an_error_names_both_ends() -> None:
     rack = preset("nvl72")
-    network = [node for node in rack.graph if node == "network"]
     graph = rack.graph.copy()
-    graph.remove_nodes_from(network)
-    alone = Costs(Deployment(), place(Rack("cut", graph), prefill=1, decode=1), 1)
-    with pytest.raises(ModelError, match="rack cut without NVLink: there is no way from prefill-0"):
+    graph.remove_node("network")
+    alone = costs(rack=Rack("cut", graph))
+    with pytest.raises(ModelError, match="there is no way from gpu-0 to gpu-4 on cut"):
         alone.way(0, 1, fallen_back=True)
 
 
@@ -325,7 +323,7 @@ def test_timeouts_that_make_no_sense_are_refused(seconds: dict[str, float], mess
         ({"outptu": 3}, "a deployment has no 'outptu'; did you mean output"),
         ({"prompt": 0}, "prompt is positive, not 0"),
         ({"output": 1.5}, "output is a whole number, not 1.5"),
-        ({"link-share": 1.5}, "link_share is a share, up to 1, not 1.5"),
+        ({"link-share": 1.5}, "link_share is a share, above 0 and up to 1"),
         ({"network-rtt": math.nan}, "network_rtt is a number, not nan"),
         ({"queue-wait": -1.0}, "queue_wait is not negative"),
         ({"restart": 700.0}, "restart-at-worst is 600 s, less than the 700 s of restart"),
