@@ -86,7 +86,7 @@ class Costs:
     @cached_property
     def _scale_out(self) -> Fabric:
         rack = self.placement.rack
-        return Fabric(rack, rack.parts(Part.NVLINK_SWITCH))
+        return Fabric(rack, frozenset(rack.parts(Part.NVLINK_SWITCH)))  # type: ignore[arg-type]
 
     @cached_property
     def store_way(self) -> Link:
