@@ -5,6 +5,7 @@ An instance of a transition (with its identifiers chosen) has a clock that start
 possible, and again when it has fired and still is. It fires only once it was possible for the least
 of its duration without a break, and time never passes beyond the most: by then it has fired, or
 something else has made it impossible. What has no bound above is owed to nobody: faults, clients.
+An instance whose bounds change in value while it is possible begins anew.
 
 A lease that runs since long before anything could come of it has a clock of its own for the least
 (``since``); the most always counts from when the transition became possible.
@@ -58,8 +59,7 @@ class Duration:
 
     most: None where nothing makes it happen. since: what must have been so for the least of it
     without a break, of the state and the instance, where that is not that the transition was
-    possible; it is so in every state in which the transition is. Quantities are always taken in the
-    state in which the transition became possible.
+    possible; it is so in every state in which the transition is.
     """
 
     name: str
