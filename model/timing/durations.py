@@ -172,7 +172,7 @@ def _kv(protocol: Protocol) -> tuple[Duration, ...]:
             "kv-transfer",
             "KV moves from one instance to another.",
             {"kv-transfer": 1},
-            {"kv-transfer-at-worst": 1},
+            {"kv-transfer-at-worst": 1, "overwriting": 1},
         ),
         _hold(protocol),
         _outlived(

@@ -82,6 +82,13 @@ def _computed(taken: _Taken) -> tuple[Quantity, ...]:
             worst,
         ),
         Quantity(
+            "overwriting",
+            "How much longer a read of a block that was given away may run into what the next "
+            "prefill writes there: the world has it written at the end, and it begins at once.",
+            taken.overwriting,
+            _ROOFLINE,
+        ),
+        Quantity(
             "store-transfer",
             "An object between an instance and the store, on idle links.",
             taken.store_transfer,
@@ -138,6 +145,13 @@ class _Taken:
     def _over_way(self, world: World, firing: Firing, worst: bool) -> float:
         size = piece(self.costs, world, firing)
         return self.costs.over(way_of(self.costs, world, firing), size, worst)
+
+    def overwriting(self, world: World, firing: Firing) -> float:
+        if firing.transition.name != "land":
+            return 0.0
+        request, _, source, _ = firing.arguments
+        given_away = world.blocks[source].owner != request
+        return self.costs.prefill(world.homes[source], 0).seconds if given_away else 0.0
 
     def store_transfer(self, world: World, firing: Firing) -> float:
         del world, firing

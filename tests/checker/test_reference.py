@@ -59,7 +59,7 @@ def test_each_kind_is_listed_whole(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_transition_tells_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "takes: kv-transfer to kv-transfer-at-worst" in explained(capsys, "land")
+    assert "takes: kv-transfer to kv-transfer-at-worst + overwriting" in explained(capsys, "land")
     assert "takes: any time" in explained(capsys, "crash")
     assert "takes: kv-lease or more" in explained(capsys, "slow-read")
     assert "takes: 0.5 x lease to lease" in explained(capsys, "lease-expires")

@@ -204,3 +204,12 @@ def test_a_timeout_that_is_not_set_never_comes() -> None:
     *_, last = moments(system, steps)
     timeout = firing_of(system, "stream_timeout", 0, 0, 0)
     assert span(system, last.after, timeout) == (math.inf, math.inf)
+
+
+def test_a_read_of_a_block_that_was_given_away_may_meet_the_next_prefill() -> None:
+    system, run = read_of()
+    land = firing_of(system, "land", 0, 0, 0, 1)
+    freed = firing_of(system, "slow_read", 0, 0).apply(system, run[-1].after)
+    held, given_away = (span(system, state, land)[1] for state in (run[-1].after, freed))
+    assert held == pytest.approx(9.15e-4, rel=1e-3)
+    assert given_away == pytest.approx(held + 96.37e-3, rel=1e-3)
