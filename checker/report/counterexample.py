@@ -25,7 +25,7 @@ from rackproof.scenarios.quantities import in_words
 
 INDENT: Final = "   "
 WIDTH: Final = 100
-MOST_CLASSES: Final = 5_000
+MOST_CLASSES: Final = 2_000
 """State classes that are looked at for another run."""
 FOR_EVER: Final = "-- from here on, for ever:"
 

@@ -12,14 +12,20 @@ from attrs import frozen
 
 NANO: Final = 10**9
 ZERO: Final = Fraction(0)
+ENDLESS: Final = Fraction(10**9)
+"""Seconds that stand for infinity: what takes as long never happens."""
 _UNITS: Final = ((1, "s"), (10**3, "ms"), (10**6, "us"), (10**9, "ns"))
 _MINUTE: Final = 60
+CLOSE: Final = 9
+"""Digits that a bound is told with."""
 WHOLE: Final = 15
 """Digits enough to tell any two times apart."""
 
 
 def exact(seconds: float) -> Fraction:
-    """A time to the nanosecond; ``ValueError`` where it is no finite number."""
+    """A time to the nanosecond, infinity as ``ENDLESS``; ``ValueError`` where it is no number."""
+    if seconds == math.inf or seconds >= ENDLESS:
+        return ENDLESS
     if not math.isfinite(seconds):
         raise ValueError(f"{seconds} s is no time that can be reckoned with")
     return Fraction(round(Fraction(seconds) * NANO), NANO)
@@ -97,7 +103,7 @@ class Amount:
         """As it is written: 2 x heartbeat + 30 s."""
         parts = [_times(name, times) for name, times in self.terms]
         if self.seconds or not parts:
-            parts.append(in_units(self.seconds))
+            parts.append(in_units(self.seconds, CLOSE))
         return " + ".join(parts).replace("+ -", "- ")
 
 
@@ -115,13 +121,13 @@ def _number(value: Fraction) -> str:
 def in_units(seconds: Fraction | float, digits: int = 4) -> str:
     """A time in the unit in which it has the fewest digits before the point: 12.4 ms, 2 min 5 s.
 
-    digits: how many are told, below two minutes.
+    digits: how many are told; with no more than a few, minutes and hours are told as such.
     """
-    if seconds == math.inf:
+    if seconds >= ENDLESS:
         return "no end"
     if seconds < 0:
         return f"-{in_units(-seconds, digits)}"
-    if seconds >= 2 * _MINUTE and digits < WHOLE:
+    if seconds >= 2 * _MINUTE and digits < CLOSE:
         return _in_minutes(round(seconds))
     return in_one_unit(seconds, digits)
 

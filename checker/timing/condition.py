@@ -92,7 +92,9 @@ def condition(timing: TimedTrace, free: Collection[str]) -> Condition:
     """
     values = timing.durations.values
     limits = [
-        Limit(each.earlier, each.later, each.amount.folded(values, free)) for each in timing.limits
+        Limit(each.earlier, each.later, each.amount.folded(values, free))
+        for each in timing.limits
+        if not each.unless or not set(each.unless) <= set(free)
     ]
     circles = _Network(timing.count, limits).circles()
     found = Condition(_minimal(circles), values)
@@ -248,6 +250,9 @@ def samples(found: Condition) -> Iterator[tuple[dict[str, Fraction], bool]]:
 
 def clash(conflict: Conflict, values: Mapping[str, Fraction]) -> str:
     """What would have to be so, and is not, in words."""
+    never = [limit.why for limit in conflict.limits if limit.unless]
+    if never:
+        return never[0]
     amount = conflict.amount
     more = Amount.of(ZERO, {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(ZERO, {n: -k for n, k in amount.terms if k < 0})

@@ -10,7 +10,16 @@ from typing import Any, Final
 import attrs
 from attrs import frozen
 
-from rackproof.checker.timing.amounts import NANO, WHOLE, ZERO, Amount, exact, factor, in_units
+from rackproof.checker.timing.amounts import (
+    ENDLESS,
+    NANO,
+    WHOLE,
+    ZERO,
+    Amount,
+    exact,
+    factor,
+    in_units,
+)
 from rackproof.model.kernel import Bound, Duration, Firing, System, Timing
 from rackproof.scenarios.errors import unknown
 from rackproof.scenarios.worlds import InputError
@@ -21,17 +30,21 @@ AT_ANY_TIME: Final = Duration("at any time", "Nothing makes it happen.")
 
 @frozen
 class Span:
-    """How long after it became possible an instance fires: at least, and at most (None: no end)."""
+    """How long after it became possible an instance fires: at least, and at most (None: no end).
+
+    never: the names of times that are infinite, for which it would have to wait.
+    """
 
     least: Amount
     most: Amount | None
+    never: tuple[str, ...] = ()
 
 
 class Durations:
     """The spans of a system's instances, and the values of the names in them.
 
     values: of every name that any span so far had, in seconds. A quantity that depends on the state
-    has a name for each of its values.
+    has a name for each of its values, the first its own.
     """
 
     def __init__(self, system: System) -> None:
@@ -60,6 +73,11 @@ class Durations:
         duration = self.duration(firing)
         return duration.most is None and not duration.least.times and not duration.least.seconds
 
+    def is_never(self, firing: Firing) -> bool:
+        """Whether an instance waits for a time that is infinite in every state."""
+        least, known = self.duration(firing).least, self.timing.quantities
+        return any(times and known[name].value == math.inf for name, times in least.times.items())
+
     def span(self, firing: Firing, state: Any) -> Span:
         """That of an instance which becomes possible in a state.
 
@@ -68,13 +86,18 @@ class Durations:
         duration = self.duration(firing)
         least = self._amount(duration.least, firing, state)
         most = None if duration.most is None else self._amount(duration.most, firing, state)
+        never = self._endless(least)
+        if most is None or self._endless(most):
+            return Span(least, None, never)
         shortest = least.value(self.values)
-        if shortest < 0 or (most is not None and most.value(self.values) < shortest):
-            limit = "" if most is None else f" and at most {self._told(most)}"
-            raise InputError(
-                f"{self.system.name}: {duration.name} takes at least {self._told(least)}{limit}"
-            )
+        if never or not 0 <= shortest <= most.value(self.values):
+            told = f"at least {self._told(least)} and at most {self._told(most)}"
+            raise InputError(f"{self.system.name}: {duration.name} takes {told}")
         return Span(least, most)
+
+    def _endless(self, amount: Amount) -> tuple[str, ...]:
+        """The names in an amount that stand for no end of time."""
+        return tuple(name for name, _ in amount.terms if self.values[name] == ENDLESS)
 
     def _amount(self, bound: Bound, firing: Firing, state: Any) -> Amount:
         terms: dict[str, Fraction] = {}
@@ -84,7 +107,9 @@ class Durations:
                 value = exact(quantity.seconds(state, firing))
             except ValueError as error:
                 raise InputError(f"{self.system.name}: {name}: {error}") from error
-            symbol = f"{name} ({in_units(value, WHOLE)})" if callable(quantity.value) else name
+            symbol = name
+            if self.values.get(name, value) != value:
+                symbol = f"{name} ({in_units(value, WHOLE)})"
             self.values[symbol], self.names[symbol] = value, name
             terms[symbol] = terms.get(symbol, ZERO) + factor(times)
         return Amount.of(exact(bound.seconds), terms)

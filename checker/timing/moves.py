@@ -11,6 +11,7 @@ from rackproof.checker.lowering import lower
 from rackproof.checker.native import Native
 from rackproof.checker.timing.durations import Durations
 from rackproof.model.kernel import Firing, System, successors
+from rackproof.scenarios.worlds import InputError
 
 FEW: Final = 300
 """States that are found with the plain functions before native code is worth its compilation."""
@@ -29,27 +30,39 @@ class Moves:
         """Begin with the initial state alone."""
         self.system, self.durations = durations.system, durations
         self.firings: list[Firing] = list(self.system.firings())
+        self.is_never = [durations.is_never(firing) for firing in self.firings]
         self.is_free = [durations.is_free(firing) for firing in self.firings]
         self.states: list[Any] = []
         self._numbers: dict[Any, int] = {}
+        self._rests: dict[int, bool] = {}
         self._moves: dict[int, tuple[Move, ...]] = {}
         self._spans: dict[Move, tuple[float, float]] = {}
         self.longest = 0.0
         self._ticks = durations.ticks_a_second
-        self._number(self.system.initial)
+        self.number(self.system.initial)
 
     def of(self, state: int) -> tuple[Move, ...]:
-        """The moves of a state, by the number of the firing."""
+        """The moves of a state, by the number of the firing; not those that wait for ever."""
         if state not in self._moves:
             plain = self.states[state]
             find = self._plain if len(self._moves) < FEW else self._native
-            self._moves[state] = tuple((n, self._number(after)) for n, after in find(plain))
+            found = [(n, self.number(after)) for n, after in find(plain)]
+            self._rests[state] = not any(self.firings[n].is_progress for n, _ in found)
+            self._moves[state] = tuple(move for move in found if not self.is_never[move[0]])
         return self._moves[state]
+
+    def rests(self, state: int) -> bool:
+        """Whether no step and no timer is possible, however long one waits."""
+        self.of(state)
+        return self._rests[state]
 
     def span(self, firing: int, state: int) -> tuple[float, float]:
         """The least and the most ticks from a state in which a firing becomes possible."""
         if (firing, state) not in self._spans:
             span = self.durations.span(self.firings[firing], self.states[state])
+            if span.never:
+                words = self.firings[firing].words(self.system)
+                raise InputError(f"{words} depends on {span.never[0]} in some states only")
             values = self.durations.values
             most = math.inf if span.most is None else float(span.most.value(values) * self._ticks)
             least = float(span.least.value(values) * self._ticks)
@@ -57,7 +70,8 @@ class Moves:
             self.longest = max(self.longest, least, most if most < math.inf else 0.0)
         return self._spans[firing, state]
 
-    def _number(self, plain: Any) -> int:
+    def number(self, plain: Any) -> int:
+        """That of a state."""
         number = self._numbers.setdefault(plain, len(self.states))
         if number == len(self.states):
             self.states.append(plain)

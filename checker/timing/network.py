@@ -20,13 +20,15 @@ from rackproof.checker.timing.amounts import Amount
 class Limit:
     """One time comes at most so much after another: t[later] - t[earlier] <= amount.
 
-    why: what makes it so, for people; empty where it goes without saying.
+    why: what makes it so, for people; empty where it goes without saying. unless: the names that
+    are infinite and make it so, where it says no more than that something never happens.
     """
 
     earlier: int
     later: int
     amount: Amount
     why: str = ""
+    unless: tuple[str, ...] = ()
 
 
 @frozen
@@ -56,6 +58,9 @@ def solve(
     count: int, limits: Sequence[Limit], values: Mapping[str, Fraction]
 ) -> Schedule | Conflict:
     """Times that keep to all limits, for values of the names; or why there are none."""
+    never = [limit for limit in limits if limit.unless]
+    if never:
+        return Conflict((never[0],))
     edges, ticks = _edges(limits, values)
     backward = [(later, earlier, weight, number) for earlier, later, weight, number in edges]
     before = _distances(count, backward, 0)

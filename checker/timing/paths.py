@@ -1,8 +1,8 @@
 """The ways that runs can go, put into classes by what their steps tell, each with what it takes.
 
-A run goes from where the first client waits to where none does any more, or to where nothing ends
-its wait. What is told of a class is the least and the most over all of its runs, with all the times
-they can have.
+A run goes from where the first client waits to where nobody waits and nobody will get anything any
+more, or to where nothing need happen. What is told of a class is the least and the most over all of
+its runs, with all the times they can have.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class Memory:
 class Ways(Blind):
     """Remembers the tags, the cost, and the moments that times are measured from."""
 
-    def __init__(self, timing: Timing) -> None:
-        self.timing = timing
+    def __init__(self, moves: Moves) -> None:
+        self.timing, self.moves = moves.durations.timing, moves
+        self.is_done: dict[int, bool] = {}
 
     def start(self, state: Any) -> Memory:
         """Nothing told yet."""
@@ -63,7 +64,7 @@ class Ways(Blind):
         tags, charge = memory.tags, timing.charge(before, firing, after)
         for tag in timing.tags(before, firing, after):
             tags = tags if tags[-1:] == (tag,) else (*tags, tag)
-        waited, waits = _true(timing.waiting(before)), _true(timing.waiting(after))
+        waits = _true(timing.waiting(after))
         seen = zip(timing.seen(before), timing.seen(after), strict=True)
         got = {n for n, (old, now) in enumerate(seen) if old != now}
         early = memory.early or waits
@@ -72,7 +73,7 @@ class Ways(Blind):
             _added(memory.costs, charge),
             early,
             memory.late | (waits - early),
-            memory.served | (got & waited),
+            memory.served | (got & (memory.early | memory.late)),
         )
 
     def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
@@ -92,8 +93,30 @@ class Ways(Blind):
         return bool(before[moment[1]] != after[moment[1]])
 
     def is_over(self, memory: Any, state: Any) -> bool:
-        """Whether nobody waits any more."""
-        return bool(memory.early) and not any(self.timing.waiting(state))
+        """Whether nobody waits, or gets anything, any more."""
+        waits = any(self.timing.waiting(state))
+        return bool(memory.early) and not waits and self._done(self.moves.number(state))
+
+    def _done(self, state: int) -> bool:
+        """Whether nothing that can come, at whatever time, is of any interest to a client."""
+        if state not in self.is_done:
+            reached, told = [state], self._told(state)
+            known = {state}
+            for at in reached:
+                for _, after in self.moves.of(at):
+                    if self._told(after) != told or self.is_done.get(after) is False:
+                        self.is_done[state] = False
+                        return False
+                    if after not in known and after not in self.is_done:
+                        known.add(after)
+                        reached.append(after)
+            self.is_done.update(dict.fromkeys(known, True))
+        return self.is_done[state]
+
+    def _told(self, state: int) -> tuple[object, object]:
+        """What clients have, and whether they wait."""
+        plain = self.moves.states[state]
+        return self.timing.seen(plain), self.timing.waiting(plain)
 
 
 def _true(waiting: Sequence[bool]) -> frozenset[int]:
@@ -175,7 +198,7 @@ class _Search:
     def __init__(self, moves: Moves, bounds: Bounds, progress: Progress | None) -> None:
         self.moves, self.timing = moves, moves.durations.timing
         self.ticks = moves.durations.ticks_a_second
-        self.classes = Classes(moves, Ways(self.timing), bounds, progress)
+        self.classes = Classes(moves, Ways(moves), bounds, progress)
         self.kinds: dict[Tags, PathClass] = {}
         self.all: list[Class] = []
         self.ends: dict[Tags, list[Class]] = defaultdict(list)
@@ -184,7 +207,7 @@ class _Search:
         """Explore, then look for a run with the worst stall of each class."""
         for each in self.classes.explore():
             self.all.append(each)
-            if each.place.is_over or self._is_endless(each):
+            if self._may_end(each):
                 self._end(each)
         reach = self._reach()
         for kind in self.kinds.values():
@@ -201,9 +224,13 @@ class _Search:
         ]
         return f"runs that go round this loop are left out: {'; '.join(words)}"
 
-    def _is_endless(self, each: Class) -> bool:
-        """Whether somebody waits and nothing need happen."""
-        return bool(each.place.moments) and each.latest[0] == math.inf
+    def _may_end(self, each: Class) -> bool:
+        """Whether runs end here: nothing is of interest any more, or nothing need happen."""
+        return each.place.is_over or (bool(each.place.moments) and each.latest[0] == math.inf)
+
+    def _waits_for_ever(self, each: Class) -> bool:
+        """Whether runs can end here with somebody who still waits."""
+        return not each.place.is_over and any(m[0] == "since" for m in each.place.moments)
 
     def _trace(self, firings: Iterable[int]) -> Trace:
         return run(self.moves.system, [self.moves.firings[number] for number in firings])
@@ -220,11 +247,11 @@ class _Search:
         for known, cost in zip(ranges, memory.costs, strict=True):
             known.add(cost, cost)
         least, most = self._between(each, START)
-        kind.total.add(least, most if each.place.is_over else math.inf)
+        kind.total.add(least, math.inf if self._waits_for_ever(each) else most)
         for client in memory.served:
             asked = ("asked", client) if client in memory.late else START
             kind.first.add(*self._between(each, asked, ("first", client)))
-        if not each.place.is_over:
+        if self._waits_for_ever(each):
             kind.reason = kind.reason or self._nothing_ends(each)
 
     def _nothing_ends(self, each: Class) -> str:
@@ -267,7 +294,7 @@ class _Search:
     def _worst(self, kind: PathClass, reach: dict[int, int]) -> None:
         """Find a run of a kind with as long a stall as any can have, or say how long it may be."""
         bit = 1 << list(self.kinds).index(kind.tags)
-        endless = [end for end in self.ends[kind.tags] if not end.place.is_over]
+        endless = [end for end in self.ends[kind.tags] if self._waits_for_ever(end)]
         if endless:
             kind.stall = Range(math.inf, math.inf)
             self._take(kind, endless[0].firings)
@@ -304,7 +331,7 @@ class _Search:
         ways: list[tuple[Class, list[int]]] = [(each, [])]
         known = {id(each)}
         for at, way in ways:
-            if at.place.is_over and at.place.memory.tags == tags:
+            if at.place.memory.tags == tags and self._may_end(at):
                 return way
             for firing, found in at.successors:
                 after = _covering(found)

@@ -7,15 +7,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
 
-from rackproof.checker.timing.amounts import Amount, in_units
-from rackproof.checker.timing.condition import Condition, TooMany, clash, condition
+from rackproof.checker.timing.amounts import Amount, exact, in_units
+from rackproof.checker.timing.condition import Condition, TooMany, clash, condition, inequality
 from rackproof.checker.timing.network import Conflict, Limit, Schedule
 from rackproof.checker.timing.windows import TimedTrace, timed
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Charge
 
+MOST_TOLD: Final = 4
+"""Inequalities that are told of a run that is not possible."""
 ROUNDED: Final = Fraction(1, 1000)
 """How far a pause may be from the time it stands for, as it is written with a few digits."""
 
@@ -24,13 +26,11 @@ ROUNDED: Final = Fraction(1, 1000)
 class Possible:
     """A run with its times; what takes longer is found when it is asked for.
 
-    found: when its steps can happen, or which limits clash. pauses: the seconds that are written
-    before each step, where they are.
+    found: when its steps can happen, or which limits clash.
     """
 
     timing: TimedTrace
     found: Schedule | Conflict
-    pauses: tuple[float | None, ...] = field(default=())
 
     @property
     def is_possible(self) -> bool:
@@ -98,7 +98,9 @@ class Possible:
         elif every.is_never:
             yield "Impossible whatever all quantities may be"
         elif self.by_choice is None or every.words != self.by_choice.words:
-            yield f"In terms of all quantities: possible only when {' and '.join(every.words)}"
+            unmet = [inequality(amount) for amount in every.unmet]
+            more = f" (and {len(unmet) - MOST_TOLD} more)" if unmet[MOST_TOLD:] else ""
+            yield f"In terms of all quantities it takes {' and '.join(unmet[:MOST_TOLD])}{more}"
 
     @property
     def told(self) -> str:
@@ -116,19 +118,25 @@ class Possible:
 
 
 def possible(trace: Trace, pauses: Sequence[float | None] = ()) -> Possible | None:
-    """Solve the times of a run; None where its world does not say how long anything takes."""
+    """Solve the times of a run; None where its world does not say how long anything takes.
+
+    pauses: the seconds before each step, where they are written.
+    """
     if trace.system.timing is None:
         return None
     timing = timed(trace)
-    return Possible(timing, timing.solve(more=list(_paused(pauses))), tuple(pauses))
+    found = timing.solve(more=list(_paused(pauses, Fraction(0))))
+    if isinstance(found, Conflict) and any(pause is not None for pause in pauses):
+        found = timing.solve(more=list(_paused(pauses, ROUNDED)))
+    return Possible(timing, found)
 
 
-def _paused(pauses: Sequence[float | None]) -> Iterator[Limit]:
-    """Pauses as limits, for all that was rounded when they were written."""
+def _paused(pauses: Sequence[float | None], rounded: Fraction) -> Iterator[Limit]:
+    """Pauses as limits; rounded: by what part they may have been when they were written."""
     for number, pause in enumerate(pauses, 1):
         if pause is not None:
-            most = Fraction(pause) * (1 + ROUNDED)
-            least = Fraction(pause) * (1 - ROUNDED)
+            most = exact(pause) * (1 + rounded)
+            least = exact(pause) * (1 - rounded)
             yield Limit(number - 1, number, Amount(most), f"{in_units(pause)} before step {number}")
             yield Limit(number, number - 1, Amount(-least), f"{in_units(pause)} before it")
 

@@ -63,10 +63,9 @@ def violations(
 
 def _fails(moves: Moves, prop: Property, each: Class) -> bool:
     """Whether a property fails in the state of a class, where it is asked there."""
-    number = each.place.state
-    if prop.scope in AT_REST and any(moves.firings[n].is_progress for n, _ in moves.of(number)):
+    if prop.scope in AT_REST and not moves.rests(each.place.state):
         return False
-    return not holds(moves.system, prop, moves.states[number])
+    return not holds(moves.system, prop, moves.states[each.place.state])
 
 
 def _run(moves: Moves, prop: Property, each: Class) -> TimedRun:

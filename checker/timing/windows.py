@@ -89,6 +89,9 @@ def _limits(window: Window, trace: Trace) -> Iterator[Limit]:
     """What a window says: nothing fires too early, and time does not pass what must be over."""
     words = window.firing.words(trace.system).rstrip(".")
     begin = f"step {window.opened}" if window.opened else "the start"
+    if window.fired and window.span.never:
+        never = f"never, as {' and '.join(window.span.never)} has no end: {words}"
+        yield Limit(window.closed, window.closed, Amount(Fraction(-1)), never, window.span.never)
     if window.fired and not window.span.least.is_zero:
         why = f"at least {_told(window.span.least)} from {begin} to step {window.closed}: {words}"
         yield Limit(window.closed, window.opened, -window.span.least, why)

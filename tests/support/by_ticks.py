@@ -44,7 +44,8 @@ def timing_of(system: System) -> Timing:
 class Moment:
     """A state at a time. ages: since when each client that waits has got nothing. asked: since when
     each waits at all, and whether that can be as long ago as one likes; first: the same when it got
-    something. begun: somebody has waited. lost: nothing has ended a wait for as long as one likes.
+    something. begun: somebody has waited. idle: nothing need have happened for as long as one
+    likes; lost: and somebody waited. fresh: something has just happened.
     """
 
     state: Any
@@ -58,7 +59,9 @@ class Moment:
     costs: tuple[float, float, float] = field(default=(0.0, 0.0, 0.0))
     total: int = 0
     begun: bool = False
+    idle: bool = False
     lost: bool = False
+    fresh: bool = True
 
     @property
     def is_endless(self) -> bool:
@@ -86,6 +89,7 @@ def a_second_later(now: Moment, most_age: int) -> Iterator[Moment]:
             ages=tuple(None if age is None else min(age + 1, most_age) for age in now.ages),
             asked=tuple(a and (a[0] + 1, a[1]) for a in now.asked),
             total=now.total + 1 if now.begun else 0,
+            fresh=False,
         )
 
 
@@ -114,10 +118,7 @@ def fired(system: System, now: Moment) -> Iterator[Moment]:
                 (now.ages[n] if waited[n] and same[n] else 0) if waits[n] else None for n in numbers
             ),
             asked=tuple(now.asked[n] or ((0, False) if waits[n] else None) for n in numbers),
-            first=tuple(
-                now.first[n] or (now.asked[n] if waited[n] and not same[n] else None)
-                for n in numbers
-            ),
+            first=tuple(now.first[n] or (now.asked[n] if not same[n] else None) for n in numbers),
             tags=tags,
             faults=now.faults + (firing.transition.kind is Kind.FAULT),
             costs=(
@@ -126,6 +127,7 @@ def fired(system: System, now: Moment) -> Iterator[Moment]:
                 now.costs[2] + charge.joules,
             ),
             begun=now.begun or any(waits),
+            fresh=True,
         )
 
 
@@ -137,7 +139,7 @@ def states_and_stall(system: System, most_age: int = 60) -> tuple[set[Any], floa
     for now in order:
         worst = max([worst, *(age for age in now.ages if age is not None)])
         for later in (*a_second_later(now, most_age), *_bare(system, now)):
-            bare = evolve(later, total=0)
+            bare = evolve(later, total=0, fresh=True)
             if bare not in known:
                 known.add(bare)
                 order.append(bare)
@@ -162,17 +164,18 @@ def paths(
         if len(order) > most:
             return None
         waits = timing_of(system).waiting(reached.state)
-        over = reached.begun and not any(waits)
+        over = reached.begun and not any(waits) and _is_done(system, reached.state)
         endless = reached.begun and not over and reached.is_endless
         now = evolve(
             reached,
             stall=max([reached.stall, *(age for age in reached.ages if age is not None)]),
-            lost=reached.lost or endless,
-            asked=tuple(a and (a[0], a[1] or endless) for a in reached.asked),
+            lost=reached.lost or (endless and any(waits)),
         )
-        if over or endless:
+        if over or (endless and (any(waits) or reached.fresh)):
             _note(found.setdefault(now.tags, {}), now)
-        if now.total > most_time and not over and not now.lost:
+        if endless:
+            now = evolve(now, idle=True, asked=tuple(a and (a[0], True) for a in now.asked))
+        if now.total > most_time and not over and not now.idle:
             return None
         if not over and now.total <= most_time:
             for later in (*a_second_later(now, most_time), *fired(system, now)):
@@ -182,13 +185,27 @@ def paths(
     return found
 
 
+def _is_done(system: System, state: Any) -> bool:
+    """Whether no state that can follow has anything new for a client."""
+    timing, order = timing_of(system), [state]
+    told = timing.seen(state), timing.waiting(state)
+    for each in order:
+        for _, after in successors(system, each):
+            if (timing.seen(after), timing.waiting(after)) != told:
+                return False
+            if after not in order:
+                order.append(after)
+    return True
+
+
 def _note(measures: Measures, now: Moment) -> None:
     got = [first for first in now.first if first is not None]
     new: list[tuple[str, float]] = [("faults", now.faults), ("stall", now.stall)]
     new += [("total", now.total), *(("first", age) for age, _ in got)]
     new += list(zip(("bytes", "tokens", "joules"), now.costs, strict=True))
     new += [("first", math.inf) for _, is_endless in got if is_endless]
-    new += [("total", math.inf), ("stall", math.inf)] if now.lost else []
+    new += [("total", math.inf)] if now.idle or now.lost else []
+    new += [("stall", math.inf)] if now.lost else []
     for name, value in new:
         least, most = measures.get(name, (value, value))
         measures[name] = (min(least, value), max(most, value))

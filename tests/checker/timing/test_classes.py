@@ -148,6 +148,15 @@ def test_a_heart_that_is_stopped_is_told_to_the_second() -> None:
     assert [kind.total.most for kind in ways.classes] == [Fraction(15, 2)]
 
 
+def test_a_timer_that_is_not_set_never_goes_off() -> None:
+    moves = moves_of(timed_worlds.racing(3, math.inf))
+    names = {moves.firings[n].transition.name for c in Classes(moves).explore() for n in c.firings}
+    assert names == {"left", "break_down"}
+    stall = worst_stall(moves).worst
+    assert stall is not None
+    assert stall.reason == "nothing with a bound is possible any more, only: It breaks"
+
+
 def test_paths_of_two_timers() -> None:
     found: Paths = paths(moves_of(timed_worlds.racing(3, 5)))
     kinds = {kind.tags: kind for kind in found.classes}
@@ -167,5 +176,5 @@ def test_an_exploration_that_is_cut_short_says_so() -> None:
 
 
 def test_times_that_are_too_long_for_exact_ticks_are_not_told_wrong() -> None:
-    found = worst_stall(moves_of(timed_worlds.racing(1e9, 2e9)))
+    found = worst_stall(moves_of(timed_worlds.racing(9e6, 9e7)))
     assert found.reason == "times that are too long to be told to the tick"

@@ -145,10 +145,22 @@ def test_a_world_without_timing_says_so() -> None:
 def test_bad_values_are_told() -> None:
     with pytest.raises(InputError, match="token takes at least fast = 5 s and at most slow = 4 s"):
         ran(watchdog(5, 4, 10), timed_worlds.token)
-    with pytest.raises(InputError, match="lease: inf s is no time"):
-        ran(lease(lease_s=float("inf")), timed_worlds.start)
     with pytest.raises(InputError, match="lease is nan s, and nothing takes less than no time"):
         ran(lease(lease_s=float("nan")), timed_worlds.start)
+
+
+def test_what_waits_for_ever_never_happens() -> None:
+    system = lease(lease_s=float("inf"))
+    found = possible(
+        run(system, [Firing(x, ()) for x in (timed_worlds.start, timed_worlds.expire)])
+    )
+    assert found is not None
+    assert not found.is_possible
+    assert list(found.lines) == [
+        "Timing: impossible by default (lease no end): never, as lease has no end: The lease ends",
+        "Possible only when lease <= 2.0003 s",
+        "In terms of all quantities it takes read + 2 s >= lease",
+    ]
 
 
 def test_quantities_of_a_state_have_a_name_for_each_value() -> None:
@@ -158,6 +170,6 @@ def test_quantities_of_a_state_have_a_name_for_each_value() -> None:
     changed = evolve(system.timing, quantities={**system.timing.quantities, "slow": slow})
     timing = ran(evolve(system, timing=changed), timed_worlds.token, timed_worlds.token)
     assert schedule(timing).latest == (0, 4, 9)
-    assert set(timing.durations.values) >= {"slow (4 s)", "slow (5 s)"}
+    assert set(timing.durations.values) >= {"slow", "slow (5 s)"}
     assert condition(timing, {"slow (5 s)"}).words == ("slow (5 s) >= 1 s",)
     assert timing.durations.values["slow (5 s)"] == Fraction(5)

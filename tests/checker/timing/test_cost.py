@@ -1,0 +1,233 @@
+"""What people see of times: the command cost, counterexamples, replays and saved runs."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackproof.checker.cli import run
+
+SUPPORT = Path(__file__).parents[2] / "support" / "timed_worlds.py"
+WORLDS = """
+import math
+from timed_worlds import *
+fast, slow = lease(), lease(read_s=40.0)
+unset = lease(lease_s=math.inf)
+dog = watchdog(1, 4, 10)
+timers = racing(0.003, 5)
+stuck = waiting_for_ever(timers)
+heart = heartbeat(2, 3)
+bare = System("bare", Raced(), (left, right))
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    shutil.copy(SUPPORT, "timed_worlds.py")
+    Path("own.py").write_text(WORLDS, encoding="utf-8")
+    return tmp_path
+
+
+def lines(text: str) -> list[str]:
+    return [re.sub(r"  +", "  ", line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def data(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_cost_tells_paths_the_worst_stall_and_the_quantities(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["cost", "own.py:timers"]) == 0
+    assert lines(capsys.readouterr().out) == [
+        "cost of own.py:timers",
+        "path  faults  first delivery  worst stall  total  energy",
+        "no failure  0  3 ms  4.997 s  5 s  2.5 J",
+        "broken  1  3 ms  4.997 s  5 s  2.5 J",
+        "worst stall: 4.997 s, of user, from step 1 to step 2",
+        "1. at 3 ms: The left timer goes off.",
+        "left: false -> true; 2.5 J",
+        "2. at 5 s: The right timer goes off.",
+        "right: false -> true",
+        "quantity  value  source",
+        "left  3 ms",
+        "right  5 s",
+        "over all runs within these times: 8 states in 15 state classes",
+    ]
+
+
+def test_a_quantity_can_be_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", "own.py:dog", "--set", "limit=2s", "--set", "fast=500 ms"]) == 0
+    told = lines(capsys.readouterr().out)
+    assert "limit  2 s  given here" in told
+    assert "no failure  0  500 ms to 2 s  2 s  1.5 s to 2 s" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["own.py:dog", "--set", "limt=2s"], "there is no quantity 'limt'; did you mean limit?"),
+        (["own.py:dog", "--set", "limit"], "--set limit: write NAME=DURATION"),
+        (["own.py:dog", "--set", "limit=soon"], "--set limit: 'soon' is not a duration"),
+        (["own.py:dog", "--set", "fast=5s"], "token takes at least fast = 5 s and at most slow"),
+        (["own.py:bare"], "bare does not say how long anything takes"),
+        (["own.py:nothing"], "nothing"),
+        (["stack:nothing"], "nothing"),
+        (["own.py:dog", "--json", "no/such/folder.json"], "there is no such folder"),
+    ],
+)
+def test_what_cannot_be_asked_ends_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(["cost", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.out + captured.err
+    assert "Traceback" not in captured.out + captured.err
+
+
+def test_a_wait_without_end_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", "own.py:stuck", "--json", "-"]) == 0
+    (found,) = data(capsys)
+    assert found["worst_stall"]["seconds"] is None
+    assert found["worst_stall"]["client"] == "user"
+    assert found["worst_stall"]["reason"].endswith("any more, only: It breaks")
+    assert [path["total_s"][1] for path in found["paths"]] == [None, None]
+
+
+def test_loops_are_not_told_as_if_they_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", "own.py:heart"]) == 3
+    told = capsys.readouterr().out
+    assert "patient may wait for ever: what happens can go on for ever: The heart beats" in told
+    assert "of the paths not everything was seen: runs that go round this loop are left out" in told
+
+
+def test_a_limit_that_is_too_short_is_inconclusive(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", "own.py:dog", "--time-limit", "1ns"]) == 3
+    assert "not everything was seen: the time limit of 1e-09 s" in capsys.readouterr().out
+
+
+def test_the_data_of_a_cost_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", "own.py:slow", "--json", "-"]) == 0
+    (found,) = data(capsys)
+    assert found["conclusive"] is True
+    assert found["quantities"][1] == {
+        "name": "lease",
+        "values_s": [30.0],
+        "source": "the default",
+        "chosen": True,
+        "given": False,
+    }
+    assert found["worst_stall"]["seconds"] == 42.0
+    assert [step["at_s"] for step in found["worst_stall"]["steps"]] == [2.0, 30.0, 30.5, 42.0]
+    assert [violated["name"] for violated in found["violated"]] == ["no-overwrite"]
+    (path,) = found["paths"]
+    assert (path["tags"], path["faults"], path["is_exact"]) == ([], [0.0, 0.0], True)
+    assert path["first_delivery_s"] == [0.0, 42.0]
+
+
+def test_a_counterexample_that_no_clock_allows_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:fast"]) == 1
+    told = lines(capsys.readouterr().out)
+    assert "1. The lease ends." in told
+    begin = told.index(
+        "Timing: impossible by default (lease 30 s): it takes lease + reuse <= 2 s, "
+        "but lease is 30 s and reuse is 500 ms"
+    )
+    assert told[begin + 1 : begin + 4] == [
+        "Possible only when lease <= 1.5 s",
+        "In terms of all quantities it takes lease + reuse <= 2 s",
+        "By default no run violates it: 5 state classes were seen, all there are",
+    ]
+
+
+def test_another_run_that_is_possible_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:slow"]) == 1
+    told = lines(capsys.readouterr().out)
+    begin = told.index(
+        "Another run that violates it is possible by default, with 0 faults, 3 steps:"
+    )
+    assert [line for line in told[begin:] if line[:1].isdigit()][:3] == [
+        "1. at 0 s: The reader starts.",
+        "2. at 30 s: The lease ends.",
+        "3. at 30.5 s: The block is written anew.",
+    ]
+
+
+def test_a_counterexample_has_times_and_its_condition(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:dog", "--json", "-"]) == 1
+    (found,) = data(capsys)
+    (prop,) = found["properties"]
+    steps, timing = prop["counterexample"]["steps"], prop["counterexample"]["timing"]
+    assert len(steps) == 1
+    assert "at_s" not in steps[0]
+    assert timing == {
+        "possible": False,
+        "conflict": "it takes slow >= limit, but slow is 4 s and limit is 10 s",
+        "chosen": ["limit"],
+        "condition": ["limit <= 4 s"],
+        "condition_on_all": ["slow >= limit"],
+    }
+    assert steps[0]["cost"] == {"bytes_moved": 0.0, "tokens_recomputed": 0.0, "joules": 0.0}
+
+
+def replayed(capsys: pytest.CaptureFixture[str], steps: str, world: str = "slow") -> list[str]:
+    text = f"rackproof: 1\nname: A lease\nworld: own.py:{world}\nsteps:\n{steps}"
+    Path("run.yaml").write_text(text, encoding="utf-8")
+    status = run(["replay", "run.yaml"])
+    return [str(status), *lines(capsys.readouterr().out)]
+
+
+def test_a_replay_tells_times_with_the_pauses_that_are_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = replayed(capsys, "- start: {}\n  after: 1s\n- expire\n- reuse\n")
+    assert told[:3] == ["0", "A lease", "1. at 1 s: The reader starts."]
+    assert "2. at 30 s: The lease ends." in told
+    assert "Timing: possible by default; it is while lease <= 41.5 s" in told
+
+
+def test_a_pause_that_cannot_be_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = replayed(capsys, "- start: {}\n  after: 3s\n- expire\n")
+    assert told[0] == "1"
+    assert any(
+        line.startswith("run.yaml: after: with these pauses the run is not possible: ")
+        and "within 2 s after the start: The reader starts" in line
+        for line in told
+    )
+
+
+def test_a_run_that_no_pause_makes_possible_is_only_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = replayed(capsys, "- start: {}\n  after: 1s\n- expire\n", world="fast")
+    assert told[0] == "0"
+    assert any(line.startswith("Timing: impossible by default (lease 30 s)") for line in told)
+
+
+def test_a_saved_run_has_pauses_that_replay(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    Path("late.py").write_text(
+        "from timed_worlds import *\nworld = watchdog(0.333333, 4, 0.1234567)\n", encoding="utf-8"
+    )
+    assert run(["verify", "late.py:world", "--save", "out"]) == 1
+    (saved,) = (folder / "out").glob("*.yaml")
+    text = saved.read_text(encoding="utf-8")
+    assert "- {give-up: {}, after: 123.457 ms}" in text
+    capsys.readouterr()
+    assert run(["replay", str(saved)]) == 0
+    assert "1. at 123.5 ms: The watchdog gives up." in lines(capsys.readouterr().out)
+
+
+def test_the_same_question_gets_the_same_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert run(["cost", "own.py:slow", "own.py:dog", "own.py:timers", "-v"]) == 0
+    told = capsys.readouterr().out
+    half = len(told) // 2
+    assert told[:half] == told[half:]
