@@ -301,7 +301,7 @@ def _timing() -> Timing:
     from rackproof.model.protocol import Protocol  # noqa: PLC0415
     from rackproof.model.rack import place, preset  # noqa: PLC0415
     from rackproof.model.scope import Scope  # noqa: PLC0415
-    from rackproof.model.timing import timing  # noqa: PLC0415
+    from rackproof.model.timing.clock import timing  # noqa: PLC0415
 
     return timing(Protocol(), Scope(), place(preset("nvl72"), prefill=1, decode=1))
 

@@ -20,8 +20,7 @@ from rackproof.invariants import CATALOGUE
 from rackproof.model.protocol import Mechanism, mechanisms
 from rackproof.model.rack import presets
 from rackproof.model.scope import MOST_FAULTS, Scope, limits
-from rackproof.model.timing import Deployment
-from rackproof.model.timing.deployment import TIMES
+from rackproof.model.timing.deployment import TIMES, Deployment
 from rackproof.scenarios.schema import VERSION
 from rackproof.scenarios.settings import DEFAULT_INSTANCES, DEFAULT_PRESET, ROLES
 from rackproof.scenarios.stacks import Stack, load_stack

@@ -19,8 +19,8 @@ from rackproof.model.performance.architecture import Architecture
 from rackproof.model.performance.catalogue import presets
 from rackproof.model.performance.formats import KvFormat
 from rackproof.model.performance.hardware import Gpu
-from rackproof.model.timing import TIMEOUTS, Deployment, with_timeouts
-from rackproof.model.timing.deployment import TIMES
+from rackproof.model.timing.deployment import TIMES, Deployment
+from rackproof.model.timing.timeouts import TIMEOUTS, with_timeouts
 from rackproof.scenarios.places import LARGEST, NOT_SET, Place
 from rackproof.scenarios.quantities import duration
 

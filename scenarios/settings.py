@@ -24,7 +24,7 @@ from rackproof.scenarios.worlds import InputError, load_world, split_target
 if TYPE_CHECKING:
     from rackproof.model.rack import Placement
     from rackproof.model.scope import Scope
-    from rackproof.model.timing import Deployment
+    from rackproof.model.timing.deployment import Deployment
 
 SETTING_KEYS: Final = ("world", "protocol", "rack", "scope", "timeouts", "deployment")
 ROLES: Final = ("prefill", "decode", "aggregated")
@@ -81,7 +81,7 @@ def bundled_setting(bundled: Bundled, path: Path) -> Setting:
     from rackproof.invariants import CATALOGUE  # noqa: PLC0415
     from rackproof.model.build import build  # noqa: PLC0415
     from rackproof.model.protocol import with_mechanisms  # noqa: PLC0415
-    from rackproof.model.timing import with_timeouts  # noqa: PLC0415
+    from rackproof.model.timing.timeouts import with_timeouts  # noqa: PLC0415
     from rackproof.scenarios.clocks import seconds  # noqa: PLC0415
     from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
 
@@ -155,7 +155,7 @@ def _placement(bundled: Bundled, path: Path) -> Placement:
 
 def _deployment(bundled: Bundled) -> Deployment | None:
     """What is served on what, where a scenario says so."""
-    from rackproof.model.timing import deployment  # noqa: PLC0415
+    from rackproof.model.timing.deployment import deployment  # noqa: PLC0415
     from rackproof.scenarios.clocks import deployed  # noqa: PLC0415
 
     return deployment(deployed(bundled.deployment)) if bundled.deployment else None

@@ -36,7 +36,7 @@ from rackproof.model.protocol import (
     with_mechanisms,
 )
 from rackproof.model.scope import Scope, limits
-from rackproof.model.timing import TIMEOUTS
+from rackproof.model.timing.timeouts import TIMEOUTS
 from rackproof.scenarios.clocks import read_stack_timeouts
 from rackproof.scenarios.document import read
 from rackproof.scenarios.errors import Problems, unknown

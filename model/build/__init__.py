@@ -28,7 +28,9 @@ from rackproof.model.kernel import Property, Quantity, System, Transition
 from rackproof.model.protocol import Protocol
 from rackproof.model.scope import Scope
 from rackproof.model.store import gets, loss, puts, room
-from rackproof.model.timing import TIMEOUTS, Deployment, timing
+from rackproof.model.timing.clock import timing
+from rackproof.model.timing.deployment import Deployment
+from rackproof.model.timing.timeouts import TIMEOUTS
 from rackproof.model.world import World, given
 
 if TYPE_CHECKING:

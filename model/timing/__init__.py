@@ -6,9 +6,3 @@ clients (what they have got, and when they wait), charges and tags; clock puts t
 
 One token of a scope stands for many of the output: see ``Deployment``.
 """
-
-from rackproof.model.timing.clock import timing
-from rackproof.model.timing.deployment import Deployment, deployment
-from rackproof.model.timing.timeouts import TIMEOUTS, with_timeouts
-
-__all__ = ["TIMEOUTS", "Deployment", "deployment", "timing", "with_timeouts"]

@@ -13,8 +13,8 @@ from rackproof.invariants import CATALOGUE
 from rackproof.model.build import TRANSITIONS
 from rackproof.model.protocol import CONCERNS, Protocol, mechanisms
 from rackproof.model.scope import Scope, fault_names
-from rackproof.model.timing import TIMEOUTS
 from rackproof.model.timing.durations import durations
+from rackproof.model.timing.timeouts import TIMEOUTS
 from rackproof.scenarios.stacks import stack_names
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rackproof.model.kernel import System
 from rackproof.model.kernel.timing import Timing
-from rackproof.model.timing import TIMEOUTS
+from rackproof.model.timing.timeouts import TIMEOUTS
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.loader import loads
 from rackproof.scenarios.stacks import load_stack, read_stack, stack_names

@@ -21,8 +21,9 @@ from timed import (
 from rackproof.model.kernel import ModelError
 from rackproof.model.kernel.timing import Charge
 from rackproof.model.rack import Rack, place, preset
-from rackproof.model.timing import TIMEOUTS, deployment, with_timeouts
 from rackproof.model.timing.costs import Costs
+from rackproof.model.timing.deployment import deployment
+from rackproof.model.timing.timeouts import TIMEOUTS, with_timeouts
 
 PAIR = {"prefill": 1, "decode": 2}
 KV = 3000 * 327_680
