@@ -37,13 +37,16 @@ from rackproof.model.world import World
     ),
 )
 def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
-    """A running request decodes from its own KV, whole."""
+    """A running request decodes from its own KV, whole.
+
+    Quantised KV is whole with the scales that it was quantised with, of its blocks and the tensor.
+    """
     here = world.streams[request].attempts[attempt]
     if here.stage != Stage.RUNNING or here.severed:
         return True
     if world.loads[request].attempts[attempt].target != block or not world.exists(block):
         return True
-    return world.blocks[block].content == request
+    return (world.blocks[block].content == request) & world.has_scales(request, block)
 
 
 @always(

@@ -95,6 +95,7 @@ def restart(world: World, worker: int) -> World | None:
     for block, home in enumerate(world.homes):
         if home == worker:
             world = world.with_block(block, owner=None, content=None)
+            world = world.with_scales(block, block_scales=None, tensor_scale=None)
     fresh = Endpoint(
         stopped_while_well=endpoint.stopped_while_well,
         dragged_down=endpoint.dragged_down,

@@ -2,7 +2,8 @@
 
 A block's owner is the allocator's view; its content is what physically lies in it. Freeing a block
 changes the owner and not the content. A posted transfer cannot be recalled: it reads the source as
-it is when it lands, and writes the target whoever owns it by then.
+it is when it lands, and writes the target whoever owns it by then. Where KV is quantised, its
+scales lie in a buffer of their own, and whether a transfer moves them is for the protocol to say.
 """
 
 from __future__ import annotations
@@ -50,6 +51,19 @@ class Block:
 
 
 @frozen
+class Scales:
+    """The scales that lie with a block where KV is quantised: whose values they were made for.
+
+    block_scales: those of 16 values each. tensor_scale: the one of the tensor. With other scales
+    the same bytes are other numbers: ``rackproof.model.performance.nvfp4`` has the arithmetic, and
+    its tests how wrong they are.
+    """
+
+    block_scales: int | None = identifier(Requests)
+    tensor_scale: int | None = identifier(Requests)
+
+
+@frozen
 class Load:
     """The KV of one dispatch: prefill side, decode side, and the posted reads or writes between.
 
@@ -92,6 +106,23 @@ class Loads:
     attempts: tuple[Load, ...] = each(Attempts)
 
 
+def computed(world: World, request: int, block: int) -> World:
+    """A worker computes a request's KV into a block, and its scales with it."""
+    return world.with_block(block, content=request).with_scales(
+        block, block_scales=request, tensor_scale=request
+    )
+
+
+def moved(world: World, whose: int | None, target: int) -> World:
+    """KV is moved into a block, with those of its scales that the transfer moves."""
+    world, protocol = world.with_block(target, content=whose), world.protocol
+    if protocol.move_block_scales:
+        world = world.with_scales(target, block_scales=whose)
+    if protocol.move_tensor_scale:
+        world = world.with_scales(target, tensor_scale=whose)
+    return world
+
+
 def given_up(world: World, request: int, attempt: int) -> bool:
     """Whether the frontend no longer wants an attempt."""
     retry = world.retries[request]
@@ -113,7 +144,7 @@ def prefill(world: World, request: int, attempt: int, worker: int, block: int) -
     wanted = load.prefill_untold or not given_up(world, request, attempt)
     if not wanted or (_awaits_target(world.protocol) and load.target == None):
         return None
-    world = world.with_block(block, owner=request, content=request)
+    world = computed(world.with_block(block, owner=request), request, block)
     world = acquitted(world, worker).with_load(request, attempt, hold=Hold.HELD, source=block)
     if world.protocol.release == Release.ON_FINISH:
         world = world.release_hold(request, attempt)
@@ -181,6 +212,7 @@ def admit(world: World, request: int, attempt: int, worker: int, block: int) -> 
     if world.requests[request].short or load.prefill == None:
         return _skip(world, request, attempt, block)
     world = world.with_block(block, owner=request, content=None)
+    world = world.with_scales(block, block_scales=None, tensor_scale=None)
     world = world.with_attempt(request, attempt, stage=Stage.LOADING)
     world = world.with_load(request, attempt, target=block)
     early = load.hold in (Hold.NONE, Hold.ASKED)
@@ -193,7 +225,7 @@ def admit(world: World, request: int, attempt: int, worker: int, block: int) -> 
 
 def _skip(world: World, request: int, attempt: int, block: int) -> World:
     """Start without a transfer."""
-    world = world.with_block(block, owner=request, content=request)
+    world = computed(world.with_block(block, owner=request), request, block)
     world = world.with_attempt(request, attempt, stage=Stage.RUNNING)
     world = world.with_load(request, attempt, target=block)
     return world.acknowledge(request, attempt) if world.protocol.notify_when_skipped else world
@@ -212,7 +244,7 @@ def lapsed(world: World, request: int, attempt: int, worker: int) -> bool:
 def start(world: World, request: int, attempt: int, target: int, garbage: bool) -> World:
     """Decode from what lies in the target; garbage where it is not the request's KV."""
     if not garbage:
-        world = world.with_block(target, content=request)
+        world = moved(world, request, target)
     return world.with_attempt(request, attempt, stage=Stage.RUNNING)
 
 
@@ -229,7 +261,8 @@ def load_failed(world: World, request: int, attempt: int, target: int) -> World:
         case LoadFailure.UNREPORTED:
             return start(world, request, attempt, target, garbage=True)
         case LoadFailure.RECOMPUTE:
-            return start(revoked(world, request, attempt), request, attempt, target, garbage=False)
+            world = computed(revoked(world, request, attempt), request, target)
+            return start(world, request, attempt, target, garbage=False)
         case _:
             world = world.with_attempt(request, attempt, stage=Stage.OVER, link=Link.ERROR)
             return revoked(world, request, attempt).free(request, target)

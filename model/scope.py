@@ -63,7 +63,8 @@ class Scope:
     time. handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
     prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
     mixed_model, mixed_dtype, mixed_layout, mixed_page_size, mixed_scales: prefill and decode
-    workers have KV that differs in this. prefixes: blocks of cached prompt, each behind the one
+    workers have KV that differs in this. quantised: KV is kept in few bits, with scales that lie
+    elsewhere (see ``Scales``). prefixes: blocks of cached prompt, each behind the one
     before, that the router's index follows.
     cache_changes: how often caches change, in all. clients: how many engines use a shared store; 0
     for no store. keys: how many keys it has. segments: how many workers lend it memory. spaces: how
@@ -90,6 +91,7 @@ class Scope:
     mixed_layout: bool = False
     mixed_page_size: bool = False
     mixed_scales: bool = False
+    quantised: bool = field(default=False, metadata={_CONCERN: "scales"})
     prefixes: int = _size(0, 0, 4, concern="index")
     cache_changes: int = _size(3, 1, 8, part="prefixes")
     clients: int = _size(0, 0, 4, concern="store")

@@ -11,6 +11,8 @@ Workers: Final = Identifiers("worker")
 Trays: Final = Identifiers("tray")
 Blocks: Final = Identifiers("block")
 """A block group: room for the KV of one request, on one worker."""
+Scaled: Final = Identifiers("scaled")
+"""The blocks again, as room for the scales of what lies in them; none where KV is not quantised."""
 Peers: Final = Identifiers("peer")
 """The workers again, as those they are linked with see them; none where there is no link."""
 Links: Final = Identifiers("link")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rackproof.model.endpoint import ANSWERS, DEAD
 from rackproof.model.kernel import fault, step, timer, transition
-from rackproof.model.kv import Hold, given_up, lapsed, load_failed, revoked, start
+from rackproof.model.kv import Hold, given_up, lapsed, load_failed, moved, revoked, start
 from rackproof.model.protocol import ReadValidation, Transfer
 from rackproof.model.sorts import Attempts, Blocks, Requests, Workers
 from rackproof.model.stream import Stage
@@ -54,7 +54,7 @@ def land(world: World, request: int, attempt: int, source: int, target: int) -> 
     read = world.blocks[source].content
     wrong = read != request
     if wrong or here.stage != Stage.LOADING or world.blocks[target].owner != request:
-        world = world.with_block(target, content=read)
+        world = moved(world, read, target)
     return world.with_load(
         request,
         attempt,

@@ -18,7 +18,7 @@ from rackproof.model.kernel import (
     parameter,
     put,
 )
-from rackproof.model.kv import Block, Hold, Loads
+from rackproof.model.kv import Block, Hold, Loads, Scales
 from rackproof.model.logic import some
 from rackproof.model.peers import Format, Link, Peer
 from rackproof.model.protocol import Protocol, Release, ZeroBudget
@@ -33,6 +33,7 @@ from rackproof.model.sorts import (
     Peers,
     Requests,
     Rooms,
+    Scaled,
     Segments,
     Spaces,
     Workers,
@@ -89,6 +90,7 @@ class World:
     retries: tuple[Retry, ...] = each(Requests)
     endpoints: tuple[Endpoint, ...] = each(Workers)
     blocks: tuple[Block, ...] = each(Blocks)
+    scales: tuple[Scales, ...] = each(Scaled)
     discovery_up: bool = True
     draining: bool = False
     session: int | None = identifier(Workers)
@@ -153,6 +155,13 @@ class World:
         """The world with a block changed."""
         changed = evolve(self.blocks[block], **changes)
         return evolve(self, blocks=put(self.blocks, block, changed))
+
+    def with_scales(self, block: int, **changes: Any) -> World:
+        """The world with the scales of a block changed, where KV is quantised and has any."""
+        if not self.scales:
+            return self
+        changed = evolve(self.scales[block], **changes)
+        return evolve(self, scales=put(self.scales, block, changed))
 
     def with_cache(self, worker: int, **changes: Any) -> World:
         """The world with a worker's cache changed."""
@@ -241,6 +250,13 @@ class World:
             return False
         endpoint = self.endpoints[worker]
         return endpoint.listed if self.protocol.select_from_discovery else endpoint.mirrored
+
+    def has_scales(self, request: int, block: int) -> bool:
+        """Whether the scales that lie with a block are those of a request, where KV has any."""
+        if not self.scales:
+            return True
+        here = self.scales[block]
+        return (here.block_scales == request) & (here.tensor_scale == request)
 
     def free(self, request: int, block: int) -> World:
         """The world in which a block is released, if this request has it."""

@@ -7,13 +7,13 @@ from typing import Final
 
 from rackproof.model.build.part import Part
 from rackproof.model.endpoint import Endpoint, Role
-from rackproof.model.kernel import Bundle
-from rackproof.model.kv import Block, Load, Loads
+from rackproof.model.kernel import Bundle, Identifiers
+from rackproof.model.kv import Block, Load, Loads, Scales
 from rackproof.model.rack import Placement
 from rackproof.model.request import Request
 from rackproof.model.retry import Retry
 from rackproof.model.scope import Scope
-from rackproof.model.sorts import Blocks, Requests, Trays, Workers
+from rackproof.model.sorts import Blocks, Requests, Scaled, Trays, Workers
 from rackproof.model.stream import Attempt, Stream
 
 _SORTS: Final = {sort.name: sort for sort in (Trays, Workers)}
@@ -42,6 +42,7 @@ def serving(scope: Scope, placement: Placement) -> Part:
             Workers: tuple(instance.name for instance in placement.instances),
             Trays: placement.trays,
             Blocks: _block_names(placement, homes),
+            Scaled: _block_names(placement, homes) if scope.quantised else (),
         },
         interchangeable=_alike(scope, placement, homes),
     )
@@ -80,6 +81,7 @@ def _states(scope: Scope, placement: Placement, homes: Sequence[int]) -> dict[st
         "retries": tuple(Retry() for _ in requests),
         "endpoints": tuple(Endpoint() for _ in placement.instances),
         "blocks": tuple(Block() for _ in homes),
+        "scales": tuple(Scales() for _ in homes if scope.quantised),
         "budget": scope.budget,
     }
 
@@ -106,13 +108,17 @@ def _alike(
 ) -> tuple[tuple[Bundle, ...], ...]:
     """The rack's own symmetry, with the blocks on its workers; and requests, all alike."""
     requests = tuple(((Requests, i),) for i in range(scope.requests))
-    classes = [tuple(_bundle(names, homes) for names in group) for group in placement.bundles]
+    rooms = (Blocks, Scaled) if scope.quantised else (Blocks,)
+    classes = [tuple(_bundle(names, homes, rooms) for names in group) for group in placement.bundles]
     return (requests, *classes)
 
 
-def _bundle(names: Sequence[tuple[str, int]], homes: Sequence[int]) -> Bundle:
-    """What the rack exchanges together, and the blocks of its workers."""
+def _bundle(
+    names: Sequence[tuple[str, int]], homes: Sequence[int], rooms: Sequence[Identifiers]
+) -> Bundle:
+    """What the rack exchanges together, and the blocks of its workers, with their scales."""
     lanes = [(_SORTS[name], index) for name, index in names]
     workers = [index for sort, index in lanes if sort == Workers]
-    blocks = [(Blocks, i) for worker in workers for i, home in enumerate(homes) if home == worker]
+    own = [i for worker in workers for i, home in enumerate(homes) if home == worker]
+    blocks = [(room, i) for i in own for room in rooms]
     return (*lanes, *blocks)

@@ -40,6 +40,7 @@ from rackproof.model.protocol.peers import (
 )
 from rackproof.model.protocol.retry import Replay, RetryMechanisms
 from rackproof.model.protocol.rooms import RoomsMechanisms
+from rackproof.model.protocol.scales import ScalesMechanisms
 from rackproof.model.protocol.store import (
     StoreAccess,
     StoreFailure,
@@ -77,6 +78,7 @@ CONCERNS: Final = {
     "retry": RetryMechanisms,
     "endpoint": EndpointMechanisms,
     "kv": KvMechanisms,
+    "scales": ScalesMechanisms,
     "peers": PeersMechanisms,
     "rooms": RoomsMechanisms,
     "index": IndexMechanisms,
@@ -91,6 +93,7 @@ class Protocol(
     RetryMechanisms,
     EndpointMechanisms,
     KvMechanisms,
+    ScalesMechanisms,
     PeersMechanisms,
     RoomsMechanisms,
     IndexMechanisms,

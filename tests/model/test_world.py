@@ -74,6 +74,15 @@ COUNTS: dict[str, Count] = {
         401,
         102,
     ),
+    # Scales that always move with their values have no states of their own.
+    "disaggregated, quantised KV": (
+        "reference",
+        PAIR,
+        {**SMALL_TWICE, "quantised": True},
+        {},
+        148,
+        75,
+    ),
     # Nothing cached; stored, and told; entered in the index.
     "an index, one block stored": ("reference", ONE, {**CACHED, "cache-changes": 1}, {}, 3, 3),
     # The square of those, without the 4 in which both have stored: one change is all there is.
@@ -183,6 +192,63 @@ def test_a_posted_transfer_lands_in_a_block_that_was_given_to_another_request() 
     world = run(world, (transfer.land, 0, 0, 0, 2))
     assert (world.blocks[2].owner, world.blocks[2].content) == (1, 0)
     assert not good(system, world)["kv-consistent"]
+
+
+QUANTISED = {"tokens": 1, "retry-limit": 0, "quantised": True}
+LANDED = ((transfer.land, 0, 0, 0, 1), (transfer.load_ends, 0, 0, 1))
+
+
+@pytest.mark.parametrize("lost", ["move-block-scales", "move-tensor-scale"])
+def test_values_without_their_scales_are_not_consistent(lost: str) -> None:
+    # sglang#36121: the buffers of the values are copied, those of the scales are not.
+    for moves in (True, False):
+        system, world = start({lost: moves, "read-validation": "checksum"}, PAIR, QUANTISED)
+        world = run(world, *prefilled(0), *loading(0, 1, 1), *LANDED)
+        assert (world.blocks[1].content, world.has_scales(0, 1)) == (0, moves)
+        assert good(system, world)["kv-consistent"] == moves
+
+
+def test_scales_of_the_one_before_stay_until_others_come() -> None:
+    # A late write brings another request's values; its block scales stay behind with the source.
+    _, world = start(
+        {"defer-free-on-abort": False, "move-block-scales": False},
+        TWO_PREFILL,
+        {"requests": 2, "quantised": True},
+        {"leave": 1},
+    )
+    world = run(
+        world, *prefilled(0), *loading(0, 2, 2), (request.leave, 0), (transfer.abort, 0, 0, 2)
+    )
+    world = run(world, *prefilled(1, 1, 1), *loading(1, 2, 2), (transfer.land, 0, 0, 0, 2))
+    assert world.blocks[2].content == 0
+    assert (world.scales[2].block_scales, world.scales[2].tensor_scale) == (None, 0)
+
+
+def test_what_is_computed_has_its_own_scales() -> None:
+    nothing: dict[str, object] = {"move-block-scales": False, "move-tensor-scale": False}
+    failing = {"transfer-failure": 1}
+    system, world = start({**nothing, "load-failure": "recompute"}, PAIR, QUANTISED, failing)
+    world = run(world, *prefilled(0), *loading(0, 1, 1), (transfer.transfer_failure, 0, 0, 1))
+    world = run(world, (transfer.load_ends, 0, 0, 1))
+    assert good(system, world)["kv-consistent"]
+    system, world = start(nothing, PAIR, {**QUANTISED, "short": True})
+    world = run(world, *prefilled(0), *loading(0, 1, 1))
+    assert world.has_scales(0, 1)
+    assert good(system, world)["kv-consistent"]
+
+
+def test_a_restart_leaves_no_scales() -> None:
+    _, world = start({}, PAIR, QUANTISED, {"crash": 1, "restart": 1})
+    world = run(world, *prefilled(0))
+    assert world.has_scales(0, 0)
+    world = run(world, (endpoint.crash, 0), (endpoint.restart, 0))
+    assert not world.has_scales(0, 0)
+
+
+def test_without_quantised_kv_there_are_no_scales() -> None:
+    _, world = start({"move-block-scales": False}, PAIR, SMALL)
+    assert world.scales == ()
+    assert world.has_scales(0, 0)
 
 
 def test_a_target_stays_allocated_until_its_transfer_has_ended() -> None:

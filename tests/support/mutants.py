@@ -73,6 +73,8 @@ MUTANTS: tuple[Case, ...] = (
         {"transfer-failure": 1},
         "kv-consistent",
     ),
+    ({"move-block-scales": False}, PAIR, {"quantised": True}, {}, "kv-consistent"),
+    ({"move-tensor-scale": False}, PAIR, {"quantised": True}, {}, "kv-consistent"),
     ({"load-failure": "unreported"}, PAIR, {}, {"transfer-failure": 1}, "kv-consistent"),
     ({"spare-transfers": False}, PAIR, {}, {"leave": 1}, "no-kv-leak"),
     ({"latch-completions": False}, PAIR, {}, {"leave": 1}, "no-double-free"),
