@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def seen(world: World) -> tuple[object, ...]:
-    """Of each client: how many tokens it was handed, up to where, and how its request ended."""
+    """Of each client: how many tokens it was handed, up to where, and how its request ended.
+
+    And whether tokens flow: when they begin to, the first of them is there.
+    """
     return tuple(_seen(world, request) for request in range(len(world.requests)))
 
 
@@ -20,7 +23,7 @@ def _seen(world: World, request: int) -> tuple[object, ...]:
     stream, phase = world.streams[request], world.requests[request].phase
     handed = sum(here.received - here.start for here in stream.attempts)
     ended = phase if phase in TERMINAL else None
-    return handed, stream.delivered, stream.finished, ended
+    return handed, stream.delivered, stream.finished, ended, streams(world, request)
 
 
 def waiting(world: World) -> tuple[bool, ...]:

@@ -193,7 +193,7 @@ def test_what_a_client_has_seen_changes_with_each_token_and_at_the_end() -> None
     changed = [
         m.firing.transition.name for m in moments(system, steps) if seen(m.before) != seen(m.after)
     ]
-    assert changed == ["receive", "receive", "receive_finish"]
+    assert changed == ["start_stream", "receive", "receive", "finish", "receive_finish"]
 
 
 def test_a_decode_worker_that_computes_the_prompt_takes_its_time() -> None:
