@@ -1,9 +1,9 @@
 """State classes (Berthomieu and Diaz 1991): all runs with all their times, finitely many at once.
 
 A class is a state and a region: what the times left until each instance fires can be, and how long
-ago moments are that somebody remembers. A region is a matrix of bounds on differences, always as
-tight as it can be: ``region[i, j]`` is the most that variable i exceeds variable j, with 0 for now.
-Bounds are whole ticks, exact in floats below 2**53.
+ago moments are that something counts from or somebody remembers. A region is a matrix of bounds on
+differences, always as tight as it can be: ``region[i, j]`` is the most that variable i exceeds
+variable j, with 0 for now. Bounds are whole ticks, exact in floats below 2**53.
 
 A class whose region lies inside that of another with the same state adds nothing: whatever can
 come of it can come of the other.
@@ -90,32 +90,49 @@ class Blind:
 class Plan:
     """How the regions of one place become those of the next by a firing.
 
-    column: of the variable that fires, 0 for one that may at any time. old, new: the variables that
-    go on, before and after; old_pairs, new_pairs: the places of their differences in the regions.
-    most, least: the bounds (least negated) of the variables that begin, 0 for the others.
+    column: of the variable that fires, 0 for one that may at any time. since, wait: the moment
+    (0: none) after which so many ticks must have passed. old, new: the variables that go on, before
+    and after; old_pairs, new_pairs: the places of their differences in the regions. most, least:
+    the bounds (least negated) of the variables that begin, 0 for the others. running: the moments
+    that count until so many ticks have passed, and then no more.
     """
 
     firing: int
     target: Place
     column: int
+    since: int
+    wait: float
     old: NDArray[np.intp]
     new: NDArray[np.intp]
     old_pairs: NDArray[np.intp]
     new_pairs: NDArray[np.intp]
     most: Region
     least: Region
+    running: tuple[tuple[int, float], ...]
     is_fault: bool
+
+    def is_possible(self, latest: Region) -> bool:
+        """Whether this can be what happens next; latest: see ``Class.latest``."""
+        if self.since:
+            return bool(latest[self.since] >= self.wait)
+        return bool(latest[self.column] >= 0.0)
 
     def region(self, before: Region, latest: Region) -> Region:
         """The region after the firing; latest: see ``Class.latest``."""
-        most, least = self.most.copy(), self.least.copy()
-        most[self.new] = before[:, self.column][self.old]
+        most, least, column = self.most.copy(), self.least.copy(), before[:, self.column]
+        if self.since:
+            column = np.minimum(column, before[:, self.since] - self.wait)
+        most[self.new] = column[self.old]
         least[self.new] = latest[self.old]
         after = most[:, None] + least
         flat = after.reshape(-1)
         known = before.reshape(-1)[self.old_pairs]
         flat[self.new_pairs] = np.minimum(flat[self.new_pairs], known)
         flat[:: len(most) + 1] = 0.0
+        for moment, enough in self.running:
+            if after[moment, 0] <= -enough:
+                after[moment], after[:, moment] = after[0] - enough, after[:, 0] + enough
+                after[moment, moment] = 0.0
         return after
 
 
@@ -123,14 +140,15 @@ class Plan:
 class Place:
     """A state with a memory: what the regions there are about.
 
-    timed: the firings that have a variable, from 1 on; the moments follow. bounded: the timed
-    firings that have a bound above. plans: None until they are asked for.
+    timed: the firings that have a variable, from 1 on; then those whose least counts from a moment
+    of its own, and the moments of the observer. plans: None until they are asked for.
     """
 
     number: int
     state: int
     memory: Any
     timed: tuple[int, ...]
+    running: tuple[int, ...]
     moments: tuple[Any, ...]
     is_over: bool
     plans: list[Plan] | None = None
@@ -138,8 +156,17 @@ class Place:
     regions: Region = field(factory=lambda: np.empty((0, 0, 0)))
 
     def variable(self, moment: Any) -> int:
-        """That of a moment."""
-        return 1 + len(self.timed) + self.moments.index(moment)
+        """That of a moment of the observer."""
+        return 1 + len(self.timed) + len(self.running) + self.moments.index(moment)
+
+    def since(self, firing: int) -> int:
+        """That of the moment from which the least of a firing counts."""
+        return 1 + len(self.timed) + self.running.index(firing)
+
+    @property
+    def size(self) -> int:
+        """How many variables there are, that of now included."""
+        return 1 + len(self.timed) + len(self.running) + len(self.moments)
 
     def cover(self, region: Region) -> Class | None:
         """A class that a region lies inside of."""
@@ -285,8 +312,8 @@ class Classes:
         """Find the successors of a class."""
         latest = current.latest
         for plan in self._plans(current.place):
-            if plan.column and latest[plan.column] < 0.0:
-                continue  # something else must have fired before
+            if not plan.is_possible(latest):
+                continue  # something else must have happened before, or it is too early
             self.edges += 1
             region = plan.region(current.region, latest)
             covered = plan.target.cover(region)
@@ -329,22 +356,27 @@ class Classes:
 
     def _bounds(self, place: Place, kept: Mapping[int, int]) -> tuple[Region, Region]:
         """The most and the negated least of each variable of a place that begins, 0 for others."""
-        size = 1 + len(place.timed) + len(place.moments)
-        most, least = np.zeros(size), np.zeros(size)
+        most, least = np.zeros(place.size), np.zeros(place.size)
         for variable, firing in enumerate(place.timed, 1):
             if variable not in kept:
-                shortest, most[variable] = self.moves.span(firing, place.state)
-                least[variable] = -shortest
+                shortest, longest = self.moves.span(firing, place.state)
+                most[variable] = longest
+                least[variable] = -(longest if firing in self.moves.held else shortest)
         return most, least
 
     def _place(self, state: int, memory: Hashable) -> Place:
         key = (state, memory)
         if key not in self.places:
             plain = self.moves.states[state]
-            timed = [n for n, _ in self.moves.of(state) if not self.moves.is_free[n]]
-            moments = self.observer.moments(memory, plain)
-            over = self.observer.is_over(memory, plain)
-            self.places[key] = Place(len(self.places), state, memory, tuple(timed), moments, over)
+            self.places[key] = Place(
+                len(self.places),
+                state,
+                memory,
+                tuple(n for n, _ in self.moves.of(state) if self.moves.is_timed(n, state)),
+                self.moves.running(state),
+                self.observer.moments(memory, plain),
+                self.observer.is_over(memory, plain),
+            )
         return self.places[key]
 
     def _plans(self, place: Place) -> list[Plan]:
@@ -360,16 +392,19 @@ class Classes:
         target = self._place(after, memory)
         kept = dict(self._kept(place, number, target, states))
         old, new = np.array(list(kept.values()), np.intp), np.array(list(kept), np.intp)
-        before, later = (1 + len(p.timed) + len(p.moments) for p in (place, target))
+        held, enough = self.moves.held, self.moves.held.__getitem__
         return Plan(
             number,
             target,
-            1 + place.timed.index(number) if number in place.timed else 0,
+            1 + place.timed.index(number) if number in place.timed and number not in held else 0,
+            place.since(number) if number in held else 0,
+            self.moves.span(number, place.state)[0],
             old,
             new,
-            (old[:, None] * before + old).reshape(-1),
-            (new[:, None] * later + new).reshape(-1),
+            (old[:, None] * place.size + old).reshape(-1),
+            (new[:, None] * target.size + new).reshape(-1),
             *self._bounds(target, kept),
+            tuple((target.since(n), enough(n)) for n in target.running),
             firing.transition.kind is Kind.FAULT,
         )
 
@@ -379,7 +414,12 @@ class Classes:
         """The variables of a target that go on, with the variable that each was before."""
         for variable, firing in enumerate(target.timed, 1):
             if firing != number and firing in place.timed:
-                yield variable, 1 + place.timed.index(firing)
+                spans = (self.moves.span(firing, p.state) for p in (place, target))
+                if next(spans) == next(spans):
+                    yield variable, 1 + place.timed.index(firing)
+        for firing in target.running:
+            if firing in place.running:
+                yield target.since(firing), place.since(firing)
         for moment in target.moments:
             if moment in place.moments and not self.observer.begins(moment, *states):
                 yield target.variable(moment), place.variable(moment)
@@ -390,7 +430,8 @@ class Classes:
 
         It is then noted and not followed any further.
         """
-        place, timed, moments = found.place, 1 + len(found.place.timed), set(found.place.moments)
+        place, moments = found.place, set(found.place.moments)
+        timed = place.size - len(moments)
         at = found
         while at.parent is not None and at.plan is not None:
             if not moments and place.memory is None:

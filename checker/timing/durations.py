@@ -30,7 +30,8 @@ AT_ANY_TIME: Final = Duration("at any time", "Nothing makes it happen.")
 
 @frozen
 class Span:
-    """How long after it became possible an instance fires: at least, and at most (None: no end).
+    """How long after it became possible an instance fires: at least, and at most (None: no end);
+    the least may count from before that.
 
     never: the names of times that are infinite, for which it would have to wait.
     """
@@ -68,18 +69,29 @@ class Durations:
         own = self.timing.durations.get(named) if named is not None else None
         return own or (AT_ONCE if firing.is_progress else AT_ANY_TIME)
 
-    def is_free(self, firing: Firing) -> bool:
-        """Whether an instance may fire at any time at all once it is possible."""
-        duration = self.duration(firing)
-        return duration.most is None and not duration.least.times and not duration.least.seconds
-
     def is_never(self, firing: Firing) -> bool:
         """Whether an instance waits for a time that is infinite in every state."""
         least, known = self.duration(firing).least, self.timing.quantities
         return any(times and known[name].value == math.inf for name, times in least.times.items())
 
+    def constant_least(self, firing: Firing) -> Fraction | None:
+        """The least seconds of an instance where they are the same in all states."""
+        least = self.duration(firing).least
+        known = [(k, self.timing.quantities[name].value) for name, k in least.times.items()]
+        if any(callable(value) for _, value in known):
+            return None
+        fixed = ((factor(k), exact(value)) for k, value in known if not callable(value))
+        return exact(least.seconds) + sum((k * value for k, value in fixed), ZERO)
+
+    def holds_back(self, firing: Firing, state: Any) -> bool | None:
+        """Whether what the least of an instance counts from is so in a state; None where it counts
+        from when the instance became possible.
+        """
+        since = self.duration(firing).since
+        return None if since is None else bool(since(state, firing))
+
     def span(self, firing: Firing, state: Any) -> Span:
-        """That of an instance which becomes possible in a state.
+        """That of an instance which is possible in a state.
 
         ``InputError`` where it takes less than no time, or at least more than at most.
         """
@@ -94,6 +106,11 @@ class Durations:
             told = f"at least {self._told(least)} and at most {self._told(most)}"
             raise InputError(f"{self.system.name}: {duration.name} takes {told}")
         return Span(least, most)
+
+    def limits(self, span: Span) -> tuple[Fraction | None, Fraction | None]:
+        """The least and the most as numbers of seconds; None for no end."""
+        least = None if span.never else span.least.value(self.values)
+        return least, None if span.most is None else span.most.value(self.values)
 
     def _endless(self, amount: Amount) -> tuple[str, ...]:
         """The names in an amount that stand for no end of time."""

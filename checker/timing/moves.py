@@ -11,7 +11,6 @@ from rackproof.checker.lowering import lower
 from rackproof.checker.native import Native
 from rackproof.checker.timing.durations import Durations
 from rackproof.model.kernel import Firing, System, successors
-from rackproof.scenarios.worlds import InputError
 
 FEW: Final = 300
 """States that are found with the plain functions before native code is worth its compilation."""
@@ -30,10 +29,9 @@ class Moves:
         """Begin with the initial state alone."""
         self.system, self.durations = durations.system, durations
         self.firings: list[Firing] = list(self.system.firings())
-        self.is_never = [durations.is_never(firing) for firing in self.firings]
-        self.is_free = [durations.is_free(firing) for firing in self.firings]
         self.states: list[Any] = []
         self._numbers: dict[Any, int] = {}
+        self._running: dict[int, tuple[int, ...]] = {}
         self._rests: dict[int, bool] = {}
         self._moves: dict[int, tuple[Move, ...]] = {}
         self._spans: dict[Move, tuple[float, float]] = {}
@@ -48,7 +46,8 @@ class Moves:
             find = self._plain if len(self._moves) < FEW else self._native
             found = [(n, self.number(after)) for n, after in find(plain)]
             self._rests[state] = not any(self.firings[n].is_progress for n, _ in found)
-            self._moves[state] = tuple(move for move in found if not self.is_never[move[0]])
+            kept = (move for move in found if self.span(move[0], state)[0] < math.inf)
+            self._moves[state] = tuple(kept)
         return self._moves[state]
 
     def rests(self, state: int) -> bool:
@@ -57,18 +56,43 @@ class Moves:
         return self._rests[state]
 
     def span(self, firing: int, state: int) -> tuple[float, float]:
-        """The least and the most ticks from a state in which a firing becomes possible."""
+        """The least and the most ticks of a firing that is possible in a state."""
         if (firing, state) not in self._spans:
-            span = self.durations.span(self.firings[firing], self.states[state])
-            if span.never:
-                words = self.firings[firing].words(self.system)
-                raise InputError(f"{words} depends on {span.never[0]} in some states only")
-            values = self.durations.values
-            most = math.inf if span.most is None else float(span.most.value(values) * self._ticks)
-            least = float(span.least.value(values) * self._ticks)
+            durations = self.durations
+            span = durations.span(self.firings[firing], self.states[state])
+            least, most = (
+                math.inf if seconds is None else float(seconds * self._ticks)
+                for seconds in durations.limits(span)
+            )
             self._spans[firing, state] = least, most
-            self.longest = max(self.longest, least, most if most < math.inf else 0.0)
+            finite = (ticks for ticks in (least, most) if ticks < math.inf)
+            self.longest = max(self.longest, *finite, 0.0)
         return self._spans[firing, state]
+
+    def is_timed(self, firing: int, state: int) -> bool:
+        """Whether it matters when a firing became possible that is in a state."""
+        least, most = self.span(firing, state)
+        return most < math.inf or (least > 0.0 and firing not in self.held)
+
+    @cached_property
+    def held(self) -> dict[int, float]:
+        """The firings whose least counts from something else, each with that least where it is the
+        same in all states, infinity where not.
+        """
+        found = dict[int, float]()
+        for number, firing in enumerate(self.firings):
+            if self.durations.duration(firing).since and not self.durations.is_never(firing):
+                least = self.durations.constant_least(firing)
+                found[number] = math.inf if least is None else float(least * self._ticks)
+        return found
+
+    def running(self, state: int) -> tuple[int, ...]:
+        """Those of them of which that is so in a state."""
+        if state not in self._running:
+            plain, holds = self.states[state], self.durations.holds_back
+            found = (number for number in self.held if holds(self.firings[number], plain))
+            self._running[state] = tuple(found)
+        return self._running[state]
 
     def number(self, plain: Any) -> int:
         """That of a state."""

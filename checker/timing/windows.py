@@ -20,9 +20,10 @@ ROUNDS: Final = 2
 
 @frozen
 class Window:
-    """Where an instance was possible without a break: after step ``opened``, until ``closed``.
+    """Where an instance was possible with the same bounds: after step ``opened``, until ``closed``.
 
-    fired: whether step ``closed`` is it; otherwise that step made it impossible, or the run ends.
+    fired: whether step ``closed`` is it; otherwise that step changed its bounds or made it
+    impossible, or the run ends. since: the step that the least counts from.
     """
 
     firing: Firing
@@ -30,24 +31,37 @@ class Window:
     closed: int
     fired: bool
     span: Span
+    since: int
 
 
 def windows(trace: Trace, durations: Durations) -> Iterator[Window]:
-    """Every window of a run, by when it closes; spans are told of the state in which it opened."""
-    system, open_since = trace.system, dict[Firing, tuple[int, Span]]()
-    states = [system.initial, *(step.after for step in trace.steps)]
+    """Every window of a run, by when it closes."""
+    states = [trace.system.initial, *(step.after for step in trace.steps)]
     fired: list[Firing | None] = [None, *(step.firing for step in trace.steps)]
+    held = [f for f in trace.system.firings() if durations.duration(f).since is not None]
+    opened, since = dict[Firing, tuple[int, Span]](), dict[Firing, int]()
     for number, state in enumerate(states):
-        possible = [firing for firing, _ in successors(system, state)]
-        for firing, (opened, span) in list(open_since.items()):
-            if firing == fired[number] or firing not in possible:
-                yield Window(firing, opened, number, firing == fired[number], span)
-                del open_since[firing]
-        for firing in possible:
-            if firing not in open_since:
-                open_since[firing] = (number, durations.span(firing, state))
-    for firing, (opened, span) in open_since.items():
-        yield Window(firing, opened, len(trace.steps), fired=False, span=span)
+        possible = {f: durations.span(f, state) for f, _ in successors(trace.system, state)}
+        for firing, (begin, span) in list(opened.items()):
+            same = firing in possible and _alike(durations, span, possible[firing])
+            if firing == fired[number] or not same:
+                start = since.get(firing, begin)
+                yield Window(firing, begin, number, firing == fired[number], span, start)
+                del opened[firing]
+        for firing, span in possible.items():
+            opened.setdefault(firing, (number, span))
+        for firing in held:
+            if not durations.holds_back(firing, state):
+                since.pop(firing, None)
+            else:
+                since.setdefault(firing, number)
+    for firing, (begin, span) in opened.items():
+        yield Window(firing, begin, len(trace.steps), False, span, since.get(firing, begin))
+
+
+def _alike(durations: Durations, span: Span, other: Span) -> bool:
+    """Whether two spans have the same bounds in value."""
+    return durations.limits(span) == durations.limits(other)
 
 
 @frozen(eq=False)
@@ -88,13 +102,13 @@ def timed(trace: Trace, durations: Durations | None = None) -> TimedTrace:
 def _limits(window: Window, trace: Trace) -> Iterator[Limit]:
     """What a window says: nothing fires too early, and time does not pass what must be over."""
     words = window.firing.words(trace.system).rstrip(".")
-    begin = f"step {window.opened}" if window.opened else "the start"
+    begin, since = (f"step {n}" if n else "the start" for n in (window.opened, window.since))
     if window.fired and window.span.never:
         never = f"never, as {' and '.join(window.span.never)} has no end: {words}"
         yield Limit(window.closed, window.closed, Amount(Fraction(-1)), never, window.span.never)
     if window.fired and not window.span.least.is_zero:
-        why = f"at least {_told(window.span.least)} from {begin} to step {window.closed}: {words}"
-        yield Limit(window.closed, window.opened, -window.span.least, why)
+        why = f"at least {_told(window.span.least)} from {since} to step {window.closed}: {words}"
+        yield Limit(window.closed, window.since, -window.span.least, why)
     if window.span.most is not None and window.opened < window.closed:
         told = "within " + _told(window.span.most) if not window.span.most.is_zero else "at once"
         why = f"{told} after {begin}: {words}"

@@ -15,7 +15,9 @@ from attrs import evolve, field, frozen
 from rackproof.model.kernel import Bound, Firing, Kind, System, Timing, successors
 
 Clock = tuple[Firing, int, int, float]
-"""An instance that is possible, since when, and its least and most."""
+"""An instance that is possible, its age, and its least and most."""
+OLD = 12
+"""An age beyond every bound."""
 Measures = dict[str, tuple[Any, Any]]
 """The least and the most by name."""
 
@@ -42,7 +44,8 @@ def timing_of(system: System) -> Timing:
 
 @frozen
 class Moment:
-    """A state at a time. ages: since when each client that waits has got nothing. asked: since when
+    """A state at a time. held: for how long that has been so from which the least of an instance
+    counts. ages: since when each client that waits has got nothing. asked: since when
     each waits at all, and whether that can be as long ago as one likes; first: the same when it got
     something. begun: somebody has waited. idle: nothing need have happened for as long as one
     likes; lost: and somebody waited. fresh: something has just happened.
@@ -50,6 +53,7 @@ class Moment:
 
     state: Any
     clocks: tuple[Clock, ...]
+    held: tuple[tuple[Firing, int], ...]
     ages: tuple[int | None, ...]
     asked: tuple[tuple[int, bool] | None, ...] = ()
     first: tuple[tuple[int, bool] | None, ...] = ()
@@ -74,7 +78,24 @@ def first_moment(system: System) -> Moment:
     asked = tuple((0, False) if waiting else None for waiting in waits)
     ages = tuple(0 if waiting else None for waiting in waits)
     nobody = tuple(None for _ in waits)
-    return Moment(state, clocks, ages, asked, nobody, begun=any(waits))
+    held = tuple((firing, 0) for firing in held_in(system, state))
+    return Moment(state, clocks, held, ages, asked, nobody, begun=any(waits))
+
+
+def held_in(system: System, state: Any) -> Iterator[Firing]:
+    """The instances of which that is so in a state which their least counts from."""
+    durations = timing_of(system).durations
+    for firing in system.firings():
+        duration = durations.get(firing.transition.duration or "")
+        if duration is not None and duration.since is not None and duration.since(state, firing):
+            yield firing
+
+
+def may_fire(system: System, now: Moment, firing: Firing, age: int, least: int) -> bool:
+    """Whether the least of an instance has passed."""
+    duration = timing_of(system).durations.get(firing.transition.duration or "")
+    held = duration is not None and duration.since is not None
+    return (dict(now.held)[firing] if held else age) >= least
 
 
 def a_second_later(now: Moment, most_age: int) -> Iterator[Moment]:
@@ -86,6 +107,7 @@ def a_second_later(now: Moment, most_age: int) -> Iterator[Moment]:
                 (f, min(age + 1, least) if most == math.inf else age + 1, least, most)
                 for f, age, least, most in now.clocks
             ),
+            held=tuple((f, min(age + 1, OLD)) for f, age in now.held),
             ages=tuple(None if age is None else min(age + 1, most_age) for age in now.ages),
             asked=tuple(a and (a[0] + 1, a[1]) for a in now.asked),
             total=now.total + 1 if now.begun else 0,
@@ -97,11 +119,12 @@ def fired(system: System, now: Moment) -> Iterator[Moment]:
     """Whatever can happen at once."""
     timing, before = timing_of(system), now.state
     for firing, age, least, _ in now.clocks:
-        if age < least:
+        if not may_fire(system, now, firing, age, least):
             continue
         after = firing.apply(system, before)
         assert after is not None
-        running = {one[0]: one for one in now.clocks if one[0] != firing}
+        running = {(one[0], *one[2:]): one for one in now.clocks if one[0] != firing}
+        anew = [clock(system, after, f) for f, _ in successors(system, after)]
         waits, seen = timing.waiting(after), zip(timing.seen(before), timing.seen(after))  # noqa: B905
         waited, same = timing.waiting(before), [old == new for old, new in seen]
         tags, charge = now.tags, timing.charge(before, firing, after)
@@ -111,9 +134,8 @@ def fired(system: System, now: Moment) -> Iterator[Moment]:
         yield evolve(
             now,
             state=after,
-            clocks=tuple(
-                running.get(f) or clock(system, after, f) for f, _ in successors(system, after)
-            ),
+            clocks=tuple(running.get((one[0], *one[2:]), one) for one in anew),
+            held=tuple((f, dict(now.held).get(f, 0)) for f in held_in(system, after)),
             ages=tuple(
                 (now.ages[n] if waited[n] and same[n] else 0) if waits[n] else None for n in numbers
             ),
@@ -150,7 +172,7 @@ def _bare(system: System, now: Moment) -> Iterator[Moment]:
     """What can happen at once, with nothing remembered but what decides what is possible."""
     nobody = tuple(None for _ in now.ages)
     for after in fired(system, evolve(now, asked=nobody, first=nobody)):
-        yield Moment(after.state, after.clocks, after.ages)
+        yield Moment(after.state, after.clocks, after.held, after.ages)
 
 
 def paths(

@@ -8,6 +8,7 @@ closed, and what is reached at all is reached at whole times).
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -17,6 +18,7 @@ from rackproof.model.kernel import (
     Bound,
     Charge,
     Duration,
+    Firing,
     Identifiers,
     Kind,
     Quantity,
@@ -307,6 +309,16 @@ def _random_transition(chance: random.Random, number: int, flags: int) -> Any:
     return transition(kind, duration=f"d{number}")(fire)
 
 
+def _growing(value: int, grows: int) -> Callable[[Any, Any], float]:
+    """A time that is longer once the client has got something."""
+    return lambda world, _: float(value + (grows if world.got else 0))
+
+
+def _since(item: Any, flag: int) -> Callable[[Any, Firing], bool]:
+    """So where the transition is possible, and where a flag is on."""
+    return lambda world, _: bool(world.flags[flag] or item.function(world) not in (None, world))
+
+
 def random_timed(seed: int, most: int = 4) -> System:
     """The world of a seed: three to five transitions over three flags, durations up to ``most``."""
     chance = random.Random(seed)
@@ -316,14 +328,17 @@ def random_timed(seed: int, most: int = 4) -> System:
     for number, item in enumerate(steps):
         low = chance.randint(0, most)
         high = chance.randint(low, most)
+        grows = chance.choice((0, 0, 0, 1, 2))
         for name, value in ((f"low{number}", low), (f"high{number}", high)):
-            quantities[name] = Quantity(name, "", float(value), chosen=chance.random() < 0.6)
+            own = _growing(value, grows) if grows else float(value)
+            quantities[name] = Quantity(name, "", own, chosen=chance.random() < 0.6)
         unbounded = item.kind is Kind.FAULT or chance.random() < 0.1
         durations[f"d{number}"] = Duration(
             f"d{number}",
             "",
             Bound(0.0, {f"low{number}": 1.0}) if chance.random() < 0.8 else Bound(),
             None if unbounded else Bound(0.0, {f"high{number}": 1.0}),
+            _since(item, chance.randrange(flags)) if chance.random() < 0.3 and not grows else None,
         )
     target, two = chance.choice((1, 2, 3)), chance.random() < 0.3
     told = tuple(item for item in steps if item.kind is Kind.FAULT) or steps[:1]
