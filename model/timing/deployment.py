@@ -4,8 +4,9 @@ The world counts a few tokens where an output has hundreds. Its first token is t
 output and its last the last; those between are as far apart as each other. So three tokens of an
 output of 601 are its tokens 1, 301 and 601, and while the world waits for the next of them, the
 client gets 299 others that the world has no step for. An output of one token in the world is its
-last. All that is computed takes the time of all tokens; a client that is being streamed to does
-not wait.
+last. The first is there when an attempt begins to run: the step that leads there (a prefill, or the
+end of a load) has its time. All that is computed takes the time of all tokens; a client that is
+being streamed to does not wait, and what it does wait is known to a decode step.
 
 What a worker had computed since the last token of the world is lost to the account when it dies:
 the next attempt goes on with the next token of the world. So the most that a run with one failure

@@ -70,7 +70,7 @@ def _computed(taken: _Taken) -> tuple[Quantity, ...]:
         ),
         Quantity(
             "tokens",
-            "The decode steps up to the next token of the world, see ``Deployment``.",
+            "The decode steps up to the next token of the world, which stands for many.",
             taken.tokens,
             _ROOFLINE,
         ),
