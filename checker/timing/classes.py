@@ -119,11 +119,37 @@ class Plan:
 
     def region(self, before: Region, latest: Region) -> Region:
         """The region after the firing; latest: see ``Class.latest``."""
-        most, least, column = self.most.copy(), self.least.copy(), before[:, self.column]
+        column = before[:, self.column]
         if self.since:
             column = np.minimum(column, before[:, self.since] - self.wait)
+        return self.fired(before, column, latest)
+
+    def late(self, before: Region, timed: int, moment: int, ticks: float) -> Region | None:
+        """The region after the firing where it comes so many ticks after a moment at least; None
+        where it cannot. timed: how many variables bound when anything fires.
+        """
+        size = len(before)
+        whole = np.full((size + 1, size + 1), math.inf)
+        whole[:size, :size], whole[size, size] = before, 0.0
+        whole[0, size] = 0.0
+        whole[size, 1 : 1 + timed] = 0.0
+        whole[moment, size] = min(whole[moment, size], -ticks)
+        if self.since:
+            whole[self.since, size] = min(whole[self.since, size], -self.wait)
+        if self.column:
+            whole[self.column, size] = whole[size, self.column] = 0.0
+        for k in range(size + 1):
+            whole = np.minimum(whole, whole[:, k, None] + whole[None, k, :])
+        if (whole.diagonal() < 0.0).any():
+            return None
+        closed = np.ascontiguousarray(whole[:size, :size])
+        return self.fired(closed, whole[:size, size], whole[size, :size])
+
+    def fired(self, before: Region, column: Region, row: Region) -> Region:
+        """The region after a firing, by the most that each variable exceeds it, and it each."""
+        most, least = self.most.copy(), self.least.copy()
         most[self.new] = column[self.old]
-        least[self.new] = latest[self.old]
+        least[self.new] = row[self.old]
         after = most[:, None] + least
         flat = after.reshape(-1)
         known = before.reshape(-1)[self.old_pairs]
@@ -311,7 +337,7 @@ class Classes:
     def _expand(self, current: Class) -> None:
         """Find the successors of a class."""
         latest = current.latest
-        for plan in self._plans(current.place):
+        for plan in self.plans(current.place):
             if not plan.is_possible(latest):
                 continue  # something else must have happened before, or it is too early
             self.edges += 1
@@ -379,7 +405,8 @@ class Classes:
             )
         return self.places[key]
 
-    def _plans(self, place: Place) -> list[Plan]:
+    def plans(self, place: Place) -> list[Plan]:
+        """What may fire in a place, if the region allows it."""
         if place.plans is None:
             moves = () if place.is_over else self.moves.of(place.state)
             place.plans = [self._plan(place, firing, after) for firing, after in moves]

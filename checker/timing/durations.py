@@ -96,6 +96,9 @@ class Durations:
         ``InputError`` where it takes less than no time, or at least more than at most.
         """
         duration = self.duration(firing)
+        if duration.since is not None and not duration.since(state, firing):
+            told = f"{duration.name} counts from what is not so where it is possible"
+            raise InputError(f"{self.system.name}: {told}: {firing.words(self.system)}")
         least = self._amount(duration.least, firing, state)
         most = None if duration.most is None else self._amount(duration.most, firing, state)
         never = self._endless(least)

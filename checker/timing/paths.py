@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 
 from rackproof.checker.searched import Progress
 from rackproof.checker.timing.amounts import ZERO
-from rackproof.checker.timing.classes import Blind, Bounds, Class, Classes
+from rackproof.checker.timing.classes import EXACT, Blind, Bounds, Class, Classes, Place, Region
 from rackproof.checker.timing.moves import Moves
 from rackproof.checker.timing.network import Conflict, Schedule
 from rackproof.checker.timing.stalls import nothing_ends, since
@@ -30,7 +30,9 @@ from rackproof.model.kernel import Charge, Firing, Timing
 Tags = tuple[str, ...]
 START: Final = "start"
 TRIED: Final = 24
-"""Runs of a class that are solved to find one with its worst stall."""
+"""Waits of a class of paths, the longest first, that are tried for a run that has them."""
+MOST_WAYS: Final = 2_000
+"""Ways on from a wait that are tried."""
 
 
 @frozen
@@ -192,6 +194,15 @@ def paths(moves: Moves, bounds: Bounds | None = None, progress: Progress | None 
     return _Search(moves, bounds or Bounds(), progress).found()
 
 
+@frozen(eq=False)
+class Wait:
+    """The most ticks that somebody can have waited when the next firing after a class comes."""
+
+    ticks: float
+    found: Class
+    moment: Any
+
+
 class _Search:
     """The classes of states, with the way that each is on."""
 
@@ -299,45 +310,53 @@ class _Search:
             kind.stall = Range(math.inf, math.inf)
             self._take(kind, endless[0].firings)
             return
-        kind.stall, tried = Range(ZERO, ZERO), 0
-        for ticks, each in self._waits:
-            if not reach[id(each)] & bit:
-                continue
-            kind.stall.most = max(self._seconds(ticks), kind.stall.least or ZERO)
-            if kind.is_exact or tried == TRIED:
-                return
-            if ticks == math.inf:
-                kind.reason = kind.reason or self._nothing_ends(each)
-            tried += 1
-            onward = self._onward(each, kind.tags, bit, reach)
+        kind.stall = Range(ZERO, ZERO)
+        waits = [wait for wait in self._waits if reach[id(wait.found)] & bit]
+        if waits and waits[0].ticks == math.inf:
+            kind.reason = kind.reason or self._nothing_ends(waits[0].found)
+        for wait in waits[:TRIED]:
+            onward = self._onward(wait, kind.tags)
             if onward is not None:
-                self._take(kind, [*each.firings, *onward])
-        kind.stall.most = kind.stall.least
+                self._take(kind, [*wait.found.firings, *onward])
+            kind.stall.most = self._seconds(waits[0].ticks)
+            if kind.is_exact:
+                break
 
     @cached_property
-    def _waits(self) -> list[tuple[float, Class]]:
-        """The most ticks of each wait, with the class from which it ends; longest first."""
+    def _waits(self) -> list[Wait]:
+        """Every wait that can end with what fires next in a class; the longest first."""
         waits = [
-            (float(each.latest[each.place.variable(moment)]), each)
+            Wait(float(each.latest[each.place.variable(moment)]), each, moment)
             for each in self.all
             if each.successors
             for moment in each.place.moments
             if moment[0] == "since"
         ]
-        return sorted(waits, key=lambda wait: -wait[0])
+        return sorted(waits, key=lambda wait: -wait.ticks)
 
-    def _onward(self, each: Class, tags: Tags, bit: int, reach: dict[int, int]) -> list[int] | None:
-        """The shortest way from a class to an end of a kind."""
-        ways: list[tuple[Class, list[int]]] = [(each, [])]
-        known = {id(each)}
-        for at, way in ways:
-            if at.place.memory.tags == tags and self._may_end(at):
+    def _onward(self, wait: Wait, tags: Tags) -> list[int] | None:
+        """A way on to an end with some tags once a wait has been as long as it can be."""
+        begin = wait.found
+        ways: list[tuple[Place, Region, list[int]]] = []
+        for plan in self.classes.plans(begin.place):
+            timed, moment = len(begin.place.timed), begin.place.variable(wait.moment)
+            ticks = min(wait.ticks, EXACT)
+            region = plan.late(begin.region, timed, moment, ticks)
+            if region is not None:
+                ways.append((plan.target, region, [plan.firing]))
+        known = set[tuple[int, bytes]]()
+        for place, region, way in ways:
+            if place.memory.tags == tags and self._may_end(Class(place, region, 0, 0)):
                 return way
-            for firing, found in at.successors:
-                after = _covering(found)
-                if id(after) not in known and reach[id(after)] & bit:
-                    known.add(id(after))
-                    ways.append((after, [*way, firing]))
+            if tags[: len(place.memory.tags)] != place.memory.tags or len(ways) > MOST_WAYS:
+                continue
+            latest = Class(place, region, 0, 0).latest
+            for plan in self.classes.plans(place):
+                if plan.is_possible(latest):
+                    after = plan.region(region, latest)
+                    if (key := (plan.target.number, after.tobytes())) not in known:
+                        known.add(key)
+                        ways.append((plan.target, after, [*way, plan.firing]))
         return None
 
     def _take(self, kind: PathClass, firings: Sequence[int]) -> None:

@@ -319,8 +319,11 @@ def _since(item: Any, flag: int) -> Callable[[Any, Firing], bool]:
     return lambda world, _: bool(world.flags[flag] or item.function(world) not in (None, world))
 
 
-def random_timed(seed: int, most: int = 4) -> System:
-    """The world of a seed: three to five transitions over three flags, durations up to ``most``."""
+def random_timed(seed: int, most: int = 4, growing: bool = True) -> System:
+    """The world of a seed: three to five transitions over three flags, durations up to ``most``.
+
+    growing: some of these are longer once the client has got something.
+    """
     chance = random.Random(seed)
     flags = 3
     steps = [_random_transition(chance, n, flags) for n in range(chance.randint(3, 5))]
@@ -328,7 +331,7 @@ def random_timed(seed: int, most: int = 4) -> System:
     for number, item in enumerate(steps):
         low = chance.randint(0, most)
         high = chance.randint(low, most)
-        grows = chance.choice((0, 0, 0, 1, 2))
+        grows = chance.choice((0, 0, 0, 1, 2)) if growing else 0
         for name, value in ((f"low{number}", low), (f"high{number}", high)):
             own = _growing(value, grows) if grows else float(value)
             quantities[name] = Quantity(name, "", own, chosen=chance.random() < 0.6)

@@ -1,19 +1,23 @@
 """Runs with times, worked out by hand."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 import timed_worlds
-from timed_worlds import Raced, lease, left, racing, right, watchdog
+from timed_worlds import Block, Raced, lease, left, racing, right, watchdog
 
 from rackproof.checker.timing.amounts import exact
 from rackproof.checker.timing.condition import clash, condition, longest_period
 from rackproof.checker.timing.durations import Durations
+from rackproof.checker.timing.moves import moves_of
 from rackproof.checker.timing.network import Conflict, Schedule
 from rackproof.checker.timing.possible import possible
+from rackproof.checker.timing.reach import violations
 from rackproof.checker.timing.windows import TimedTrace, longest, timed, windows
 from rackproof.checker.trace import Trace, for_ever, run
-from rackproof.model.kernel import Firing, System, Transition, evolve
+from rackproof.model.kernel import Bound, Duration, Firing, System, Transition, evolve
 from rackproof.scenarios.worlds import InputError
 
 
@@ -147,6 +151,52 @@ def test_bad_values_are_told() -> None:
         ran(watchdog(5, 4, 10), timed_worlds.token)
     with pytest.raises(InputError, match="lease is nan s, and nothing takes less than no time"):
         ran(lease(lease_s=float("nan")), timed_worlds.start)
+
+
+def test_bounds_that_change_begin_anew() -> None:
+    system = watchdog(1, 4, 10)
+    assert system.timing is not None
+    limit = evolve(system.timing.quantities["limit"], value=lambda w, _: 10.0 + w.tokens)
+    changed = evolve(system.timing, quantities={**system.timing.quantities, "limit": limit})
+    timing = ran(evolve(system, timing=changed), timed_worlds.token, timed_worlds.give_up)
+    assert isinstance(timing.solve(), Conflict)  # the second token comes within 4 s
+    steps = (timed_worlds.token, timed_worlds.token)
+    found = list(
+        windows(
+            run(evolve(system, timing=changed), [Firing(x, ()) for x in steps]), timing.durations
+        )
+    )
+    assert {(w.opened, w.closed) for w in found if w.firing.transition.name == "give_up"} == {
+        (0, 1),
+        (1, 2),
+        (2, 2),
+    }
+
+
+def counting_from_the_start(system: System, holds: Callable[[Any], bool]) -> System:
+    """The block is written anew no earlier than 31 s after something is so."""
+    assert system.timing is not None
+    reuse = Duration("reuse", "", Bound(31.0), Bound(31.0), lambda world, _: holds(world))
+    durations = {**system.timing.durations, "reuse": reuse}
+    return evolve(system, timing=evolve(system.timing, durations=durations))
+
+
+def test_a_least_may_count_from_before_a_step_is_possible() -> None:
+    steps = (timed_worlds.start, timed_worlds.expire, timed_worlds.reuse)
+    system = counting_from_the_start(
+        lease(read_s=40), lambda w: w.reading or w.is_read or w.block == Block.FREED
+    )
+    timing = ran(system, *steps)
+    assert schedule(timing).earliest == (0, 0, 30, 31)
+    assert schedule(timing).latest == (0, 2, 30, 42)  # 40 s after the start at 2 s it is read
+    found = violations(moves_of(system), system.properties)
+    assert found.violated["no-overwrite"].schedule.earliest == (0, 0, 30, 31)
+
+
+def test_what_a_least_counts_from_is_so_where_the_step_is_possible() -> None:
+    system = counting_from_the_start(lease(read_s=40), lambda w: w.reading)
+    with pytest.raises(InputError, match="reuse counts from what is not so where it is possible"):
+        ran(system, timed_worlds.expire)
 
 
 def test_what_waits_for_ever_never_happens() -> None:
