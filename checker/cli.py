@@ -31,6 +31,8 @@ KINDS: Final = (
     "performance",
     "questions",
     "scope",
+    "quantities",
+    "durations",
 )
 
 
@@ -511,7 +513,7 @@ def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
 @cli.command(epilog="Example: rackproof explain no-duplicate-tokens")
 @click.argument("name")
 def explain(name: str) -> int:
-    """Tell what a property, mechanism, stack, fault, transition, key of scope: or scenario is.
+    """Tell what a property, mechanism, stack, fault, transition, key, time or scenario is.
 
     Of a property, a mechanism or a stack, the bundled bugs are told that have to do with it.
     """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from attrs import frozen
@@ -19,6 +21,9 @@ from rackproof.scenarios.document import Pairs, Scalar, read
 from rackproof.scenarios.errors import MOST_NAMES_SHOWN, ScenarioError, hint
 from rackproof.scenarios.steps import kebab
 from rackproof.scenarios.worlds import InputError
+
+if TYPE_CHECKING:
+    from rackproof.model.kernel import Bound, Duration, Quantity, Timing
 
 SCENARIOS: Final = Path(__file__).parents[1] / "scenarios"
 WIDTH: Final = 92
@@ -202,6 +207,10 @@ def _stack(name: str) -> list[str]:
         mark = "*" if differs else " "
         lines.append(f"{mark} {mechanism.name:{width}}  {_value(value):10}  {source}".rstrip())
     lines += ["", "  * differs from the reference"]
+    stated = [q for q in stack.timeouts.values() if q is not _timing().quantities[q.name]]
+    wide = max((len(quantity.name) for quantity in stated), default=0)
+    lines += ["", "  timeouts it states:"] if stated else []
+    lines += [f"    {q.name:{wide}}  {_amount(q):8}  {q.source}".rstrip() for q in stated]
     return lines + _bugs("bugs of it", (bug for bug in bugs() if bug.stack == name), "properties")
 
 
@@ -282,7 +291,89 @@ def _transition(transition: Any) -> list[str]:
     chosen = ", ".join(f"{name}: ..." for name, _ in transition.parameters)
     name = kebab(transition.name)
     step = f"- {name}: {{{chosen}}}" if chosen else f"- {name}"
-    return [*lines, f"  kind: {transition.kind.value}", f"  as a step: {step}"]
+    duration = _timing().durations[transition.duration]
+    takes = _paragraph(f"takes: {_span(duration)} ({duration.name}: {duration.text})")
+    return [*lines, f"  kind: {transition.kind.value}", *takes, f"  as a step: {step}"]
+
+
+@cache
+def _timing() -> Timing:
+    """The durations and quantities of the reference, for what the rack study deploys."""
+    from rackproof.model.protocol import Protocol  # noqa: PLC0415
+    from rackproof.model.rack import place, preset  # noqa: PLC0415
+    from rackproof.model.scope import Scope  # noqa: PLC0415
+    from rackproof.model.timing.clock import timing  # noqa: PLC0415
+
+    return timing(Protocol(), Scope(), place(preset("nvl72"), prefill=1, decode=1))
+
+
+def _durations() -> list[Entry]:
+    found = _timing().durations.values()
+    return [Entry(d.name, d, lambda d: f"({_span(d)}) {d.text}", _duration) for d in found]
+
+
+def _duration(duration: Duration) -> list[str]:
+    from rackproof.model.build import TRANSITIONS  # noqa: PLC0415
+
+    names = [kebab(t.name) for t in TRANSITIONS if t.duration == duration.name]
+    bounds = [f"  takes: {_span(duration)}"]
+    return [*_paragraph(duration.text), *bounds, *_paragraph(f"of: {', '.join(names)}")]
+
+
+def _span(duration: Duration) -> str:
+    """The bounds of a duration in words."""
+    least = _bound(duration.least)
+    if duration.most is None:
+        return f"{least} or more" if duration.least.times else "any time"
+    most = _bound(duration.most)
+    return least if most == least else f"{least} to {most}"
+
+
+def _bound(bound: Bound) -> str:
+    terms = [name if n == 1 else f"{n:g} x {name}" for name, n in bound.times.items()]
+    return " + ".join(terms) or "no time"
+
+
+def _quantities() -> list[Entry]:
+    found = _timing().quantities.values()
+    return [Entry(q.name, q, lambda q: f"({_amount(q)}) {q.text}", _quantity) for q in found]
+
+
+def _amount(quantity: Quantity) -> str:
+    if callable(quantity.value):
+        return "by the state"
+    return "not set" if quantity.value == math.inf else f"{quantity.value:g} s"
+
+
+def _quantity(quantity: Quantity) -> list[str]:
+    """What it is, its value and source; of what is set, its value in each stack."""
+    from rackproof.model.timing.deployment import TIMES  # noqa: PLC0415
+
+    lines = _paragraph(quantity.text)
+    lines += _paragraph(f"the reference: {_amount(quantity)}; source: {quantity.source}")
+    key = "timeouts" if quantity.chosen else "deployment"
+    if quantity.chosen or quantity.name in TIMES:
+        lines.append(f"  as a key: {key}: {{{quantity.name}: {_amount(quantity)}}}")
+    spans = _timing().durations.values()
+    made = [d.name for d in spans if quantity.name in {*d.least.times, *_most(d)}]
+    lines += _paragraph(f"part of: {', '.join(made)}")
+    return lines + (_in_stacks(quantity.name) if quantity.chosen else [])
+
+
+def _most(duration: Duration) -> Mapping[str, float]:
+    return duration.most.times if duration.most else {}
+
+
+def _in_stacks(name: str) -> list[str]:
+    """What each stack that states it has for a timeout."""
+    from rackproof.scenarios.stacks import load_stack, stack_names  # noqa: PLC0415
+
+    reference = _timing().quantities[name]
+    found = {stack: load_stack(stack).timeouts[name] for stack in stack_names()}
+    stated = {stack: its for stack, its in found.items() if its is not reference}
+    width = max(map(len, stated), default=0)
+    rows = [f"    {stack:{width}}  {_amount(q):8}  {q.source}" for stack, q in stated.items()]
+    return ["", "  in the stacks that state it:", *rows] if rows else []
 
 
 def _presets() -> list[Entry]:
@@ -404,6 +495,8 @@ _ENTRIES: Final[dict[str, Callable[[], list[Entry]]]] = {
     "performance": lambda: _scenarios("performance"),
     "questions": _questions,
     "scope": _scope,
+    "quantities": _quantities,
+    "durations": _durations,
 }
 _ONE: Final = {
     "stacks": "stack",
@@ -418,4 +511,6 @@ _ONE: Final = {
     "performance": "file for simulate",
     "questions": "question for simulate",
     "scope": "key of a scope",
+    "quantities": "quantity of time",
+    "durations": "duration",
 }

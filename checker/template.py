@@ -6,6 +6,7 @@ taken away; what is said of it begins with ``#`` and a space.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -19,6 +20,7 @@ from rackproof.invariants import CATALOGUE
 from rackproof.model.protocol import Mechanism, mechanisms
 from rackproof.model.rack import presets
 from rackproof.model.scope import MOST_FAULTS, Scope, limits
+from rackproof.model.timing.deployment import TIMES, Deployment
 from rackproof.scenarios.schema import VERSION
 from rackproof.scenarios.settings import DEFAULT_INSTANCES, DEFAULT_PRESET, ROLES
 from rackproof.scenarios.stacks import Stack, load_stack
@@ -26,6 +28,8 @@ from rackproof.scenarios.steps import kebab
 
 WIDTH: Final = 100
 FIRST_FAULT: Final = "crash"
+FIRST_TIMEOUT: Final = "lease"
+FIRST_PART: Final = "model"
 FREE: Final = {
     "why": "Whom it hurts, and how",
     "source": "Where it was reported",
@@ -51,6 +55,8 @@ def template(name: str, file: str) -> str:
         *_rack(),
         "",
         *_scope(),
+        "",
+        *_time(stack),
         "",
         *_expect(name),
         "",
@@ -115,6 +121,29 @@ def _scope() -> Iterator[str]:
     for name, text in fault_texts().items():
         yield from _said(text, "    ")
         yield f"    {'' if name == FIRST_FAULT else '#'}{name}: 1"
+
+
+def _time(stack: Stack) -> Iterator[str]:
+    yield from _said(
+        "What an operator sets (none: not set) and what is served on what; they say how long a run "
+        "takes, and under which times it can happen, never what can happen at all."
+    )
+    yield "timeouts:"
+    for quantity in stack.timeouts.values():
+        yield from _said(quantity.text, "  ")
+        comment = "" if quantity.name == FIRST_TIMEOUT else "#"
+        yield f"  {comment}{quantity.name}: {_time_of(quantity.value)}"
+    yield "deployment:"
+    for attribute in attrs.fields(Deployment):
+        if attribute.default is not None:
+            key, comment = kebab(attribute.name), "" if attribute.name == FIRST_PART else "#"
+            value = _time_of(attribute.default) if key in TIMES else written(attribute.default)
+            yield f"  {comment}{key}: {value}"
+
+
+def _time_of(value: object) -> str:
+    """A time as a scenario writes it."""
+    return "none" if value in (math.inf, 0.0) else f"{value:g} s"
 
 
 def _range(size: attrs.Attribute[Any]) -> str:

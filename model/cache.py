@@ -96,7 +96,7 @@ def published(world: World, worker: int, kind: Kind, prefix: int | None) -> Worl
     return world.with_cache(worker, flight=(first, event))
 
 
-@transition(environment, worker=Workers, prefix=Prefixes)
+@transition(environment, duration="any-time", worker=Workers, prefix=Prefixes)
 def store(world: World, worker: int, prefix: int) -> World | None:
     """{worker} computes {prefix}, keeps it in its cache, and publishes that."""
     holds = world.caches[worker].holds
@@ -108,7 +108,7 @@ def store(world: World, worker: int, prefix: int) -> World | None:
     return published(changed, worker, Kind.STORED, prefix)
 
 
-@transition(environment, worker=Workers, prefix=Prefixes)
+@transition(environment, duration="any-time", worker=Workers, prefix=Prefixes)
 def evict(world: World, worker: int, prefix: int) -> World | None:
     """{worker} evicts {prefix}, which nothing in its cache continues, and publishes that."""
     holds = world.caches[worker].holds
@@ -120,7 +120,7 @@ def evict(world: World, worker: int, prefix: int) -> World | None:
     return published(changed, worker, Kind.REMOVED, prefix)
 
 
-@transition(environment, worker=Workers)
+@transition(environment, duration="any-time", worker=Workers)
 def clear_cache(world: World, worker: int) -> World | None:
     """{worker} clears its whole cache (a reset, new weights), and publishes that."""
     if not world.changes_left or not world.caches[worker].holds:
@@ -131,7 +131,7 @@ def clear_cache(world: World, worker: int) -> World | None:
     return published(changed, worker, Kind.CLEARED, None)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def lost_event(world: World, worker: int) -> World | None:
     """The oldest event on its way from {worker} is lost: a blip, a full buffer, a slow consumer."""
     if not world.prefixes or not world.budget.lost_event:
@@ -142,7 +142,7 @@ def lost_event(world: World, worker: int) -> World | None:
     return world.spend("lost_event").with_cache(worker, flight=popped(flight))
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def publish_failure(world: World, worker: int) -> World | None:
     """{worker} fails to publish its event: the number is used, nothing is sent or kept."""
     if not world.prefixes or not world.budget.publish_failure:
@@ -165,7 +165,7 @@ def restarted(world: World, worker: int, numbers_go_on: bool) -> World:
     return world if numbers_go_on else world.with_cache(worker, next=0, kept=nothing(world))
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def engine_restart(world: World, worker: int) -> World | None:
     """The engine of {worker} starts again under its old id, with an empty cache."""
     if not world.prefixes or not world.budget.engine_restart:
@@ -179,7 +179,7 @@ def engine_restart(world: World, worker: int) -> World | None:
     return world
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="restart", worker=Workers)
 def rejoin(world: World, worker: int) -> World | None:
     """{worker}, which was dead and removed, is started again and registers under its old id."""
     if not world.prefixes or not world.budget.rejoin:
@@ -190,7 +190,7 @@ def rejoin(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, process=Process.UP, listed=True, mirrored=True)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def publisher_move(world: World, worker: int) -> World | None:
     """The publisher of {worker} moves to another address: what it sends does not arrive."""
     if not world.prefixes or not world.budget.publisher_move:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
-@transition(timer, worker=Workers)
+@transition(timer, duration="lease", worker=Workers)
 def lease_expires(world: World, worker: int) -> World | None:
     """The discovery lease of {worker} expires: it is no longer listed."""
     endpoint = world.endpoints[worker]
@@ -24,7 +24,7 @@ def lease_expires(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, listed=False) if world.protocol.leases else None
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def lost_renewal(world: World, worker: int) -> World | None:
     """A renewal of the discovery lease of {worker} stalls, though the worker is well."""
     endpoint = world.endpoints[worker]
@@ -38,7 +38,7 @@ def lost_renewal(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, listed=False, lapsed=True)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="churned-lease", worker=Workers)
 def churn(world: World, worker: int) -> World | None:
     """{worker} leaves discovery amid other changes, which a comparison of snapshots misses."""
     endpoint = world.endpoints[worker]
@@ -50,7 +50,7 @@ def churn(world: World, worker: int) -> World | None:
     return world.spend("churn").with_endpoint(worker, listed=False, removal_missed=missed)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="discovery-event", worker=Workers)
 def mirror_catches_up(world: World, worker: int) -> World | None:
     """The router's copy of discovery hears that {worker} left."""
     endpoint, protocol = world.endpoints[worker], world.protocol
@@ -61,7 +61,7 @@ def mirror_catches_up(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, mirrored=False)
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def discovery_outage(world: World) -> World | None:
     """Discovery is away: no lease can be renewed, nothing is heard of anybody."""
     if not world.budget.discovery_outage or not world.discovery_up or not world.protocol.leases:
@@ -72,13 +72,13 @@ def discovery_outage(world: World) -> World | None:
     return evolve(world, endpoints=tuple(evolve(e, listed=False) for e in world.endpoints))
 
 
-@transition(timer)
+@transition(timer, duration="discovery-outage")
 def discovery_returns(world: World) -> World | None:
     """Discovery is back, with the workers that kept their leases."""
     return evolve(world, discovery_up=True) if not world.discovery_up else None
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def frontend_drain(world: World) -> World | None:
     """The frontend is told to stop: it takes no new request and finishes those it has taken."""
     if not world.budget.frontend_drain or world.draining:

@@ -78,7 +78,7 @@ class Endpoint:
         return (self.process == Process.UP) | (self.process == Process.DRAINING)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def crash(world: World, worker: int) -> World | None:
     """{worker} crashes: its KV blocks are gone, its open connections break."""
     if world.endpoints[worker].process in DEAD or not world.budget.crash:
@@ -86,7 +86,7 @@ def crash(world: World, worker: int) -> World | None:
     return world.spend("crash").with_endpoint(worker, process=Process.DOWN)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="restart", worker=Workers)
 def restart(world: World, worker: int) -> World | None:
     """{worker} starts again under its old id: its memory is empty, it knows of no request."""
     endpoint = world.endpoints[worker]
@@ -131,7 +131,7 @@ def _orphaned(loads: Loads, worker: int) -> Loads:
     return evolve(loads, attempts=attempts)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def hang(world: World, worker: int) -> World | None:
     """{worker} freezes: it does nothing, and no connection breaks."""
     if world.endpoints[worker].process != Process.UP or not world.budget.hang:
@@ -139,7 +139,7 @@ def hang(world: World, worker: int) -> World | None:
     return world.spend("hang").with_endpoint(worker, process=Process.HUNG)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def resume(world: World, worker: int) -> World | None:
     """{worker} wakes up and goes on where it was."""
     if world.endpoints[worker].process != Process.HUNG or not world.budget.resume:
@@ -147,7 +147,7 @@ def resume(world: World, worker: int) -> World | None:
     return world.spend("resume").with_endpoint(worker, process=Process.UP)
 
 
-@transition(fault, tray=Trays)
+@transition(fault, duration="any-time", tray=Trays)
 def tray_loss(world: World, tray: int) -> World | None:
     """{tray} loses power: every worker on it is gone, and no connection is closed."""
     if not world.budget.tray_loss:
@@ -159,7 +159,7 @@ def tray_loss(world: World, tray: int) -> World | None:
     return world if hit else None
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def drain(world: World, worker: int) -> World | None:
     """{worker} is told to stop: it leaves discovery and finishes what it has."""
     if world.endpoints[worker].process != Process.UP or not world.budget.drain:
@@ -167,7 +167,7 @@ def drain(world: World, worker: int) -> World | None:
     return world.spend("drain").with_endpoint(worker, process=Process.DRAINING, listed=False)
 
 
-@transition(timer, worker=Workers)
+@transition(timer, duration="grace-period", worker=Workers)
 def grace_ends(world: World, worker: int) -> World | None:
     """The grace period of {worker} ends: it aborts what it still serves, and says so."""
     if world.endpoints[worker].process != Process.DRAINING:
@@ -175,7 +175,7 @@ def grace_ends(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, process=Process.STOPPED)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="lease-check", worker=Workers)
 def self_fence(world: World, worker: int) -> World | None:
     """{worker} finds that its discovery lease is gone, and stops itself."""
     endpoint = world.endpoints[worker]
@@ -187,7 +187,7 @@ def self_fence(world: World, worker: int) -> World | None:
     )
 
 
-@transition(step, worker=Workers, peer=Workers)
+@transition(step, duration="health-check", worker=Workers, peer=Workers)
 def fail_health_check(world: World, worker: int, peer: int) -> World | None:
     """The health check of {worker} fails because {peer} is dead, and {worker} is killed."""
     if world.protocol.own_health or world.roles[worker] != Role.DECODE:
@@ -199,7 +199,7 @@ def fail_health_check(world: World, worker: int, peer: int) -> World | None:
     return world.with_endpoint(worker, process=Process.DOWN, dragged_down=True)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def clock_skew(world: World, worker: int) -> World | None:
     """The clock of {worker} falls behind."""
     if not world.budget.clock_skew or world.endpoints[worker].skewed:

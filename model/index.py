@@ -89,7 +89,7 @@ class Router:
     early: bool = False
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def reregistration(world: World, worker: int) -> World | None:
     """{worker} is taken off the router's list and put on it again; its engine goes on."""
     if not world.prefixes or not world.budget.reregistration:
@@ -101,7 +101,7 @@ def reregistration(world: World, worker: int) -> World | None:
     return joined(world.with_cache(worker, flight=nothing(world)), worker)
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def router_restart(world: World) -> World | None:
     """The router starts again, with an empty index."""
     if not world.prefixes or not world.budget.router_restart:
@@ -168,7 +168,7 @@ def others(world: World, worker: int, prefix: int) -> bool:
     )
 
 
-@transition(step, worker=Workers, prefix=Prefixes)
+@transition(step, duration="event-delivery", worker=Workers, prefix=Prefixes)
 def read_for_split(world: World, worker: int, prefix: int) -> World | None:
     """To enter {worker} at {prefix}, the router splits a node, and reads who is in it."""
     if world.protocol.revalidate_split or not others(world, worker, prefix):
@@ -181,7 +181,7 @@ def read_for_split(world: World, worker: int, prefix: int) -> World | None:
     return world.with_known(worker, open=True, seen=seen)
 
 
-@transition(step, worker=Workers, prefix=Prefixes)
+@transition(step, duration="event-delivery", worker=Workers, prefix=Prefixes)
 def apply_stored(world: World, worker: int, prefix: int) -> World | None:
     """The router hears that {worker} holds {prefix}, and enters it in the index."""
     known = world.known[worker]
@@ -195,7 +195,7 @@ def apply_stored(world: World, worker: int, prefix: int) -> World | None:
     return consumed(world, worker)
 
 
-@transition(step, worker=Workers, prefix=Prefixes)
+@transition(step, duration="in-process", worker=Workers, prefix=Prefixes)
 def write_split(world: World, worker: int, prefix: int) -> World | None:
     """The router enters {worker} at {prefix}, with the workers that it has read."""
     known = world.known[worker]
@@ -208,7 +208,7 @@ def write_split(world: World, worker: int, prefix: int) -> World | None:
     return consumed(world, worker)
 
 
-@transition(step, worker=Workers, prefix=Prefixes)
+@transition(step, duration="event-delivery", worker=Workers, prefix=Prefixes)
 def refuse_orphan(world: World, worker: int, prefix: int) -> World | None:
     """The router hears that {worker} holds {prefix}, and refuses it: its parent is not known."""
     if not arrives(world, worker, prefix, Kind.STORED) or world.known[worker].open:
@@ -221,7 +221,7 @@ def refuse_orphan(world: World, worker: int, prefix: int) -> World | None:
     return world
 
 
-@transition(step, worker=Workers, prefix=Prefixes)
+@transition(step, duration="event-delivery", worker=Workers, prefix=Prefixes)
 def apply_removed(world: World, worker: int, prefix: int) -> World | None:
     """The router hears that {worker} has evicted {prefix}, and takes it out of the index."""
     known = world.known[worker]
@@ -233,7 +233,7 @@ def apply_removed(world: World, worker: int, prefix: int) -> World | None:
     return left.with_known(worker, open=True)
 
 
-@transition(step, worker=Workers, prefix=Prefixes)
+@transition(step, duration="in-process", worker=Workers, prefix=Prefixes)
 def delete_entry(world: World, worker: int, prefix: int) -> World | None:
     """The router deletes the entry of {prefix}, which was empty without {worker}."""
     if not world.known[worker].open or not arrives(world, worker, prefix, Kind.REMOVED):
@@ -243,7 +243,7 @@ def delete_entry(world: World, worker: int, prefix: int) -> World | None:
     return consumed(world, worker)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="event-delivery", worker=Workers)
 def apply_cleared(world: World, worker: int) -> World | None:
     """The router hears that {worker} has cleared its cache."""
     if not world.prefixes or world.caches[worker].flight[0].kind != Kind.CLEARED:
@@ -255,7 +255,7 @@ def apply_cleared(world: World, worker: int) -> World | None:
     return consumed(world, worker)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="event-delivery", worker=Workers)
 def drop_event(world: World, worker: int) -> World | None:
     """The router drops an event of {worker}: it is old, or the worker is removed."""
     if not world.prefixes or reading(world, worker) != Reading.STALE:
@@ -263,7 +263,7 @@ def drop_event(world: World, worker: int) -> World | None:
     return world.with_cache(worker, flight=popped(world.caches[worker].flight))
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="event-delivery", worker=Workers)
 def see_gap(world: World, worker: int) -> World | None:
     """The router finds that events of {worker} are missing, and asks for them."""
     if not world.prefixes or reading(world, worker) != Reading.GAP:
@@ -271,7 +271,7 @@ def see_gap(world: World, worker: int) -> World | None:
     return world.with_known(worker, lane=Lane.ASKING)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="event-delivery", worker=Workers)
 def see_restart(world: World, worker: int) -> World | None:
     """By its next event the router finds that the engine of {worker} has started again."""
     if not world.prefixes or reading(world, worker) != Reading.RESTART:
@@ -288,7 +288,7 @@ def reset(world: World, worker: int, epoch: int, due: int) -> World:
     return world.with_known(worker, believed=NOBODY, heard_epoch=epoch, due=due, lane=lane)
 
 
-@transition(timer, worker=Workers)
+@transition(timer, duration="index-heartbeat", worker=Workers)
 def heartbeat(world: World, worker: int) -> World | None:
     """{worker} repeats its last number, and the router finds that it is not where it should be."""
     if not world.prefixes or not world.protocol.heartbeat_numbers:
@@ -307,7 +307,7 @@ def heartbeat(world: World, worker: int) -> World | None:
     return world.with_known(worker, lane=Lane.ASKING)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="index-dump", worker=Workers)
 def answer(world: World, worker: int) -> World | None:
     """{worker} answers the router: with all it holds, or with the events that it kept."""
     if not world.prefixes:
@@ -326,7 +326,7 @@ def answer(world: World, worker: int) -> World | None:
     return world.with_known(worker, answer=found)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="message", worker=Workers)
 def take_answer(world: World, worker: int) -> World | None:
     """The router has the answer of {worker}: it follows its events from there on, or asks again."""
     known = world.known[worker]
@@ -402,7 +402,7 @@ def joined(world: World, worker: int) -> World:
     return world.with_known(worker, lane=lane, answer=Answer())
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="discovery-event", worker=Workers)
 def attach(world: World, worker: int) -> World | None:
     """The router finds {worker} in discovery, follows its events, and may ask what it holds."""
     if not world.prefixes or world.known[worker].lane != Lane.GONE:
@@ -410,7 +410,7 @@ def attach(world: World, worker: int) -> World | None:
     return joined(world, worker) if world.endpoints[worker].listed else None
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="discovery-event", worker=Workers)
 def detach(world: World, worker: int) -> World | None:
     """The router hears that {worker} left discovery."""
     if not world.prefixes:
@@ -423,7 +423,7 @@ def detach(world: World, worker: int) -> World | None:
     return removed(world, worker)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="discovery-event", worker=Workers)
 def resubscribe(world: World, worker: int) -> World | None:
     """The router finds where the publisher of {worker} is now, and subscribes there."""
     if not world.prefixes or not world.protocol.follow_publisher:
@@ -442,7 +442,7 @@ def unheard(world: World, alive: bool) -> bool:
     )
 
 
-@transition(step)
+@transition(step, duration="in-process")
 def serve(world: World) -> World | None:
     """The router begins to serve."""
     if not world.prefixes or world.router.serving:
@@ -453,7 +453,7 @@ def serve(world: World) -> World | None:
     return evolve(world, router=Router(serving=True, early=early))
 
 
-@transition(timer)
+@transition(timer, duration="recovery-timeout")
 def recovery_times_out(world: World) -> World | None:
     """None of the workers that the router waits for answers: it serves without them."""
     if not world.prefixes or world.router.serving or not world.protocol.recovery_timeout:

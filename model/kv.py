@@ -129,7 +129,9 @@ def given_up(world: World, request: int, attempt: int) -> bool:
     return (retry.current != attempt) | (world.requests[request].phase in (*TERMINAL, Phase.QUEUED))
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers, block=Blocks)
+@transition(
+    step, duration="prefill", request=Requests, attempt=Attempts, worker=Workers, block=Blocks
+)
 def prefill(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
     """{worker} computes the prefill of {request} into {block}."""
     load, room = world.loads[request].attempts[attempt], world.blocks[block]
@@ -161,7 +163,7 @@ def _awaits_target(protocol: Protocol) -> bool:
     return protocol.dispatch == Dispatch.CONCURRENT and protocol.target_before_prefill
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="abort", request=Requests, attempt=Attempts, worker=Workers)
 def drop_prefill(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} hears that nobody wants the prefill of {request} any more."""
     load, protocol = world.loads[request].attempts[attempt], world.protocol
@@ -194,7 +196,9 @@ def sender_stops(world: World, request: int, attempt: int) -> World:
             return world
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers, block=Blocks)
+@transition(
+    step, duration="admission", request=Requests, attempt=Attempts, worker=Workers, block=Blocks
+)
 def admit(world: World, request: int, attempt: int, worker: int, block: int) -> World | None:
     """{worker} allocates {block} for {request}, and asks for its KV unless it needs none."""
     here = world.streams[request].attempts[attempt]
@@ -264,7 +268,7 @@ def load_failed(world: World, request: int, attempt: int, target: int) -> World:
             return revoked(world, request, attempt).free(request, target)
 
 
-@transition(timer, request=Requests, attempt=Attempts, source=Blocks)
+@transition(timer, duration="kv-lease", request=Requests, attempt=Attempts, source=Blocks)
 def hold_expires(world: World, request: int, attempt: int, source: int) -> World | None:
     """The lease of {request} on {source} expires: nobody awake waits for it."""
     load, protocol = world.loads[request].attempts[attempt], world.protocol
@@ -293,7 +297,7 @@ def _schedules(world: World, worker: int) -> bool:
     return asked & some(world.blocks[block].owner == None for block, h in homes if h == worker)
 
 
-@transition(fault, request=Requests, attempt=Attempts)
+@transition(fault, duration="outlived-kv-lease", request=Requests, attempt=Attempts)
 def slow_read(world: World, request: int, attempt: int) -> World | None:
     """The KV of {request} is wanted for longer than its lease, unless heartbeats extend that."""
     load = world.loads[request].attempts[attempt]
@@ -308,7 +312,7 @@ def slow_read(world: World, request: int, attempt: int) -> World | None:
     return world
 
 
-@transition(fault, request=Requests, attempt=Attempts)
+@transition(fault, duration="outlived-transfer-deadline", request=Requests, attempt=Attempts)
 def long_queue(world: World, request: int, attempt: int) -> World | None:
     """{request} waits in the queue of one half of its pair for longer than a transfer may take."""
     load, stage = world.loads[request].attempts[attempt], _stage(world, request, attempt)
@@ -334,7 +338,7 @@ def _stage(world: World, request: int, attempt: int) -> Stage:
     return world.streams[request].attempts[attempt].stage
 
 
-@transition(fault, request=Requests, attempt=Attempts)
+@transition(fault, duration="any-time", request=Requests, attempt=Attempts)
 def lost_ack(world: World, request: int, attempt: int) -> World | None:
     """What the decode worker of {request} tells the prefill worker is going to be lost."""
     load = world.loads[request].attempts[attempt]

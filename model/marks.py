@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
-@transition(timer, worker=Workers)
+@transition(timer, duration="inhibition", worker=Workers)
 def restore(world: World, worker: int) -> World | None:
     """{worker} has been inhibited long enough: the router chooses it again."""
     endpoint, protocol = world.endpoints[worker], world.protocol
@@ -27,7 +27,7 @@ def restore(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, inhibited=False, restored_untested=untested)
 
 
-@transition(timer, worker=Workers)
+@transition(timer, duration="inhibition", worker=Workers)
 def half_open(world: World, worker: int) -> World | None:
     """{worker} has been inhibited long enough: it is to be sent one request on trial."""
     endpoint = world.endpoints[worker]
@@ -69,7 +69,7 @@ def passed(world: World, request: int) -> World:
     return evolve(world, endpoints=tuple(endpoints))
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def overload(world: World, worker: int) -> World | None:
     """{worker} has more than it can take, and refuses what comes."""
     endpoint = world.endpoints[worker]
@@ -78,7 +78,7 @@ def overload(world: World, worker: int) -> World | None:
     return world.spend("overload").with_endpoint(worker, busy=True)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="load-report", worker=Workers)
 def report_load(world: World, worker: int) -> World | None:
     """{worker} reports that it is overloaded, and the router marks it."""
     endpoint = world.endpoints[worker]
@@ -87,7 +87,7 @@ def report_load(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, overloaded=True)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="backlog", worker=Workers)
 def load_drops(world: World, worker: int) -> World | None:
     """{worker} has worked off its load."""
     endpoint = world.endpoints[worker]
@@ -96,7 +96,7 @@ def load_drops(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, busy=False)
 
 
-@transition(step, worker=Workers)
+@transition(step, duration="load-report", worker=Workers)
 def clear_mark(world: World, worker: int) -> World | None:
     """The router takes the overload mark off {worker}."""
     endpoint = world.endpoints[worker]
@@ -105,7 +105,7 @@ def clear_mark(world: World, worker: int) -> World | None:
     return world.with_endpoint(worker, overloaded=False)
 
 
-@transition(fault, worker=Workers)
+@transition(fault, duration="any-time", worker=Workers)
 def lost_report(world: World, worker: int) -> World | None:
     """The load reports of {worker} stay away, though it works."""
     if not world.budget.lost_report or world.endpoints[worker].stale:

@@ -155,7 +155,7 @@ def broken(world: World, link: int) -> bool:
 # Workers come and go.
 
 
-@transition(fault, peer=Peers)
+@transition(fault, duration="any-time", peer=Peers)
 def peer_crash(world: World, peer: int) -> World | None:
     """{peer} dies; whoever it is linked with is not told at once."""
     if world.peers[peer].life != Life.UP or not world.budget.peer_crash:
@@ -192,7 +192,7 @@ def forget(world: World, link: int) -> World:
     )
 
 
-@transition(step, peer=Peers, following=Generations)
+@transition(step, duration="replacement", peer=Peers, following=Generations)
 def replace_peer(world: World, peer: int, following: int) -> World | None:
     """A replacement of {peer} is started under its name: it is {following}."""
     here = world.peers[peer]
@@ -201,7 +201,7 @@ def replace_peer(world: World, peer: int, following: int) -> World | None:
     return with_peer(world, peer, life=Life.STARTING, generation=following, cached=here.weights)
 
 
-@transition(step, peer=Peers)
+@transition(step, duration="memory-registration", peer=Peers)
 def allocate_memory(world: World, peer: int) -> World | None:
     """{peer} allocates and registers its memory: nobody has its predecessor's mapped any more."""
     if world.peers[peer].life != Life.STARTING or still_mapped(world, peer):
@@ -228,7 +228,7 @@ def still_mapped(world: World, peer: int) -> bool:
     )
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def domain_fault(world: World) -> World | None:
     """The NVLink domain has a fault: what is mapped of another worker's memory is out of reach."""
     if not world.links or world.domain_down or not world.budget.domain_fault:
@@ -244,7 +244,7 @@ def domain_fault(world: World) -> World | None:
     return world
 
 
-@transition(fault, link=Links)
+@transition(fault, duration="any-time", link=Links)
 def scale_up(world: World, link: int) -> World | None:
     """The reader makes room for more peers: the signal of {link} now lies where data lay before."""
     here = world.links[link]
@@ -256,7 +256,7 @@ def scale_up(world: World, link: int) -> World | None:
 # A request asks for KV of a peer: handshake, handle, read.
 
 
-@transition(client, link=Links)
+@transition(client, duration="client-choice", link=Links)
 def ask(world: World, link: int) -> World | None:
     """A request at the reader needs KV over {link}."""
     if world.links[link].read not in (Read.NONE, Read.SERVED, Read.FAILED):
@@ -276,7 +276,7 @@ def wants(world: World, link: int) -> bool:
     )
 
 
-@transition(step, link=Links)
+@transition(step, duration="handshake", link=Links)
 def connect(world: World, link: int) -> World | None:
     """The reader of {link} shakes hands with its peer, and they are connected."""
     if not wants(world, link) or not reachable(world, link) or not compatible(world, link):
@@ -295,7 +295,7 @@ def connect(world: World, link: int) -> World | None:
     )
 
 
-@transition(step, link=Links)
+@transition(step, duration="handshake-given-up", link=Links)
 def find_no_peer(world: World, link: int) -> World | None:
     """The reader of {link} finds nobody to shake hands with."""
     if not wants(world, link) or reachable(world, link):
@@ -303,7 +303,7 @@ def find_no_peer(world: World, link: int) -> World | None:
     return fails(with_link(world, link, connection=Connection.CLOSED), link)
 
 
-@transition(step, link=Links)
+@transition(step, duration="handshake", link=Links)
 def refuse_handshake(world: World, link: int) -> World | None:
     """The handshake over {link} finds that the two workers are not compatible."""
     if not wants(world, link) or not reachable(world, link) or compatible(world, link):
@@ -311,7 +311,7 @@ def refuse_handshake(world: World, link: int) -> World | None:
     return fails(with_link(world, link, connection=Connection.REFUSED), link)
 
 
-@transition(step, link=Links)
+@transition(step, duration="handshake", link=Links)
 def reject_handshake(world: World, link: int) -> World | None:
     """The peer still has an endpoint for the reader of {link}, and rejects the handshake."""
     if not wants(world, link) or not reachable(world, link) or not compatible(world, link):
@@ -353,7 +353,7 @@ def fails(world: World, link: int) -> World:
     return with_link(world, link, read=Read.FAILED)
 
 
-@transition(fault, link=Links)
+@transition(fault, duration="outlived-handshake", link=Links)
 def handshake_failure(world: World, link: int) -> World | None:
     """The handshake over {link} runs into its time limit."""
     if not world.budget.handshake_failure or not wants(world, link):
@@ -361,7 +361,7 @@ def handshake_failure(world: World, link: int) -> World | None:
     return fails(world.spend("handshake_failure"), link)
 
 
-@transition(step, link=Links)
+@transition(step, duration="at-once", link=Links)
 def begin_prepare(world: World, link: int) -> World | None:
     """The reader of {link} begins to unpack the keys of its peer's memory."""
     here = world.links[link]
@@ -372,7 +372,7 @@ def begin_prepare(world: World, link: int) -> World | None:
     return with_link(world, link, handle=Handle.PREPARING)
 
 
-@transition(step, link=Links)
+@transition(step, duration="key-unpack", link=Links)
 def end_prepare(world: World, link: int) -> World | None:
     """The keys are unpacked: the reader of {link} has a transfer handle."""
     here = world.links[link]
@@ -391,7 +391,7 @@ def ready(world: World, link: int) -> bool:
     )
 
 
-@transition(step, link=Links)
+@transition(step, duration="transfer-post", link=Links)
 def post_read(world: World, link: int) -> World | None:
     """The reader of {link} posts its read."""
     here = world.links[link]
@@ -400,7 +400,7 @@ def post_read(world: World, link: int) -> World | None:
     return with_link(world, link, handle=Handle.POSTED)
 
 
-@transition(step, link=Links)
+@transition(step, duration="transfer-post", link=Links)
 def post_with_stale_handle(world: World, link: int) -> World | None:
     """The reader of {link} posts its read with a handle of the peer's earlier incarnation."""
     here = world.links[link]
@@ -411,7 +411,7 @@ def post_with_stale_handle(world: World, link: int) -> World | None:
     return with_link(world, link, handle=Handle.POSTED, stale=True)
 
 
-@transition(step, link=Links)
+@transition(step, duration="in-process", link=Links)
 def refuse_stale_handle(world: World, link: int) -> World | None:
     """The handle of {link} is of the peer's earlier incarnation: it is refused, and dropped."""
     here = world.links[link]
@@ -422,7 +422,7 @@ def refuse_stale_handle(world: World, link: int) -> World | None:
     return with_link(world, link, handle=Handle.NONE, prepared=None)
 
 
-@transition(fault, link=Links)
+@transition(fault, duration="any-time", link=Links)
 def link_post_failure(world: World, link: int) -> World | None:
     """The read over {link} cannot be posted, though the peer is there."""
     if not ready(world, link) or not world.budget.link_post_failure:
@@ -430,7 +430,7 @@ def link_post_failure(world: World, link: int) -> World | None:
     return fails(world.spend("link_post_failure"), link)
 
 
-@transition(step, link=Links)
+@transition(step, duration="kv-transfer", link=Links)
 def data_lands(world: World, link: int) -> World | None:
     """The KV arrives over {link}, and its signal behind it."""
     here, peer = world.links[link], peer_of(world, link)
@@ -451,7 +451,7 @@ def outdated(world: World, link: int) -> bool:
     return world.links[link].landed != reader_of(world, link).weights
 
 
-@transition(step, link=Links)
+@transition(step, duration="load-end", link=Links)
 def use_data(world: World, link: int) -> World | None:
     """The reader of {link} sees the signal, and decodes from the KV that arrived."""
     here, protocol = world.links[link], world.protocol
@@ -464,7 +464,7 @@ def use_data(world: World, link: int) -> World | None:
     return taken(world, link, Read.SERVED, unfit=unfit)
 
 
-@transition(step, link=Links)
+@transition(step, duration="engine-loop", link=Links)
 def refuse_data(world: World, link: int) -> World | None:
     """The KV that arrived over {link} is of other weights: the request does without it."""
     here, protocol = world.links[link], world.protocol
@@ -475,7 +475,7 @@ def refuse_data(world: World, link: int) -> World | None:
     return taken(world, link, Read.FAILED)
 
 
-@transition(step, link=Links)
+@transition(step, duration="engine-loop", link=Links)
 def use_too_early(world: World, link: int) -> World | None:
     """The reader of {link} sees a signal that was there before, and decodes from what is no KV."""
     if not announced(world, link) or world.links[link].landed != None:
@@ -492,7 +492,7 @@ def taken(world: World, link: int, read: Read, **changes: Any) -> World:
 # What becomes of a link whose peer is gone.
 
 
-@transition(step, link=Links)
+@transition(step, duration="transport-loss", link=Links)
 def close_endpoint(world: World, link: int) -> World | None:
     """The transport of {link} finds its peer gone, or out of reach, and closes the endpoint."""
     here = world.links[link]
@@ -513,7 +513,7 @@ def close_endpoint(world: World, link: int) -> World | None:
     return fails(world, link) if posted else world
 
 
-@transition(step, link=Links)
+@transition(step, duration="transport-loss", link=Links)
 def close_under_unpack(world: World, link: int) -> World | None:
     """The transport of {link} closes the endpoint of a peer that is gone, under the thread that
     unpacks keys on it: the reader dies.
@@ -529,7 +529,7 @@ def close_under_unpack(world: World, link: int) -> World | None:
 # Weights are updated.
 
 
-@transition(fault, peer=Peers, version=Versions)
+@transition(fault, duration="any-time", peer=Peers, version=Versions)
 def weight_update(world: World, peer: int, version: int) -> World | None:
     """The weights of {peer} are updated in place, to {version}."""
     here = world.peers[peer]
@@ -540,7 +540,7 @@ def weight_update(world: World, peer: int, version: int) -> World | None:
     return with_peer(world, peer, weights=version, cached=version if clears else here.cached)
 
 
-@transition(client, peer=Peers)
+@transition(client, duration="client-choice", peer=Peers)
 def reuse_prefix(world: World, peer: int) -> World | None:
     """{peer} serves a request from a prefix that its weights of before the update computed."""
     here = world.peers[peer]

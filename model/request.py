@@ -49,7 +49,7 @@ class Request:
     needless: bool = False
 
 
-@transition(client, request=Requests)
+@transition(client, duration="client-choice", request=Requests)
 def leave(world: World, request: int) -> World | None:
     """The client of {request} leaves."""
     here = world.requests[request]

@@ -125,7 +125,7 @@ def overlooked(world: World, request: int, role: Role) -> bool:
     )
 
 
-@transition(step, request=Requests, worker=Workers)
+@transition(step, duration="dispatch", request=Requests, worker=Workers)
 def dispatch(world: World, request: int, worker: int) -> World | None:
     """The router sends {request} to {worker}; a dead or full worker refuses it at once."""
     if world.requests[request].phase != Phase.QUEUED:
@@ -136,7 +136,7 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
     return _send(world, request, worker)
 
 
-@transition(step, request=Requests, worker=Workers)
+@transition(step, duration="dispatch", request=Requests, worker=Workers)
 def dispatch_without_prefill(world: World, request: int, worker: int) -> World | None:
     """No prefill worker can be chosen: the router sends {request} to {worker} as it is."""
     if world.requests[request].phase != Phase.QUEUED or not world.protocol.local_prefill:
@@ -212,7 +212,7 @@ def _begin(world: World, request: int, attempt: int, worker: int) -> World:
     return world.with_request(request, phase=Phase.DECODING)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="dispatch", request=Requests, attempt=Attempts, worker=Workers)
 def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> World | None:
     """The router sends {request} on to {worker}, to decode."""
     retry, endpoint = world.retries[request], world.endpoints[worker]
@@ -234,7 +234,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
     return world.with_request(request, phase=Phase.DECODING)
 
 
-@transition(step, request=Requests)
+@transition(step, duration="giving-up", request=Requests)
 def nobody_left(world: World, request: int) -> World | None:
     """No worker can be chosen for {request}: it ends, or begins again where another kind can."""
     here, protocol = world.requests[request], world.protocol
@@ -261,7 +261,7 @@ def nobody_left(world: World, request: int) -> World | None:
     return give_up(world.with_request(request, needless=here.needless | blind), request, False)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="prefill", request=Requests, attempt=Attempts, worker=Workers)
 def start_stream(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} opens the response stream of {request} and computes its prefill."""
     here = world.streams[request].attempts[attempt]
@@ -275,7 +275,7 @@ def start_stream(world: World, request: int, attempt: int, worker: int) -> World
     return world.with_attempt(request, attempt, stage=Stage.RUNNING)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="message", request=Requests, attempt=Attempts, worker=Workers)
 def refuse(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} refuses {request} as malformed, or because nothing is left to generate."""
     if not world.refuses(request, attempt) or not present(world, request, attempt):
@@ -288,7 +288,7 @@ def refuse(world: World, request: int, attempt: int, worker: int) -> World | Non
     return lose(world, request, attempt, worker, Error.REFUSED)
 
 
-@transition(fault, request=Requests, attempt=Attempts, worker=Workers)
+@transition(fault, duration="any-time", request=Requests, attempt=Attempts, worker=Workers)
 def prefill_error(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} answers the prefill of {request} with an error."""
     load = world.loads[request].attempts[attempt]
@@ -326,7 +326,7 @@ def streams_from(world: World, request: int, attempt: int, worker: int) -> bool:
     )
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="stream-break", request=Requests, attempt=Attempts, worker=Workers)
 def notice(world: World, request: int, attempt: int, worker: int) -> World | None:
     """The frontend finds the stream of {request} from {worker} broken."""
     if not present(world, request, attempt):
@@ -355,7 +355,7 @@ def connected(world: World, request: int, attempt: int, worker: int) -> bool:
     return streams_from(world, request, attempt, worker) | waits
 
 
-@transition(timer, request=Requests, attempt=Attempts, worker=Workers)
+@transition(timer, duration="stream-timeout", request=Requests, attempt=Attempts, worker=Workers)
 def stream_timeout(world: World, request: int, attempt: int, worker: int) -> World | None:
     """The stream of {request} from {worker} has been silent for too long."""
     if not world.protocol.stream_timeout or not present(world, request, attempt):
@@ -371,7 +371,7 @@ def stream_timeout(world: World, request: int, attempt: int, worker: int) -> Wor
     return lose(world, request, attempt, worker, Error.TIMEOUT)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="discovery-event", request=Requests, attempt=Attempts, worker=Workers)
 def cancel_pending(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} is no longer listed, and has not answered {request}: the frontend gives it up."""
     endpoint, protocol = world.endpoints[worker], world.protocol
@@ -529,7 +529,7 @@ def _computes(load: Load, worker: int) -> bool:
     return (load.prefill == worker) & (load.hold == Hold.ASKED) & (load.stale == False)
 
 
-@transition(client, request=Requests)
+@transition(client, duration="client-choice", request=Requests)
 def ask_again(world: World, request: int) -> World | None:
     """The client of {request}, which failed, asks again from the start."""
     retry, here = world.retries[request], world.requests[request]
@@ -550,7 +550,7 @@ def ask_again(world: World, request: int) -> World | None:
     return world.with_request(request, phase=Phase.QUEUED)
 
 
-@transition(step, request=Requests)
+@transition(step, duration="message", request=Requests)
 def release_booking(world: World, request: int) -> World | None:
     """The router releases the booking of {request}, which is over."""
     retry = world.retries[request]
@@ -559,7 +559,7 @@ def release_booking(world: World, request: int) -> World | None:
     return world.with_retry(request, booked=frozenset())
 
 
-@transition(fault, request=Requests)
+@transition(fault, duration="any-time", request=Requests)
 def lost_release(world: World, request: int) -> World | None:
     """The release of the booking of {request} is lost."""
     retry = world.retries[request]
@@ -570,7 +570,7 @@ def lost_release(world: World, request: int) -> World | None:
     return world.spend("lost_release").with_retry(request, release_lost=True)
 
 
-@transition(timer, request=Requests)
+@transition(timer, duration="booking-expiry", request=Requests)
 def expire_booking(world: World, request: int) -> World | None:
     """The booking of {request} is too old, and swept out."""
     retry = world.retries[request]

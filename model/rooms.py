@@ -63,7 +63,7 @@ def in_use(room: Room) -> bool:
     return (room.guest != Guest.NONE) | room.sending
 
 
-@transition(client, room=Rooms)
+@transition(client, duration="client-choice", room=Rooms)
 def enter(world: World, room: int) -> World | None:
     """A request enters {room}, which nobody is in."""
     here = world.rooms[room]
@@ -74,7 +74,7 @@ def enter(world: World, room: int) -> World | None:
     return with_room(world, room, guest=Guest.HANDSHAKE, status=status)
 
 
-@transition(fault, room=Rooms)
+@transition(fault, duration="any-time", room=Rooms)
 def duplicate_room(world: World, room: int) -> World | None:
     """Another request comes with the number of {room}, which is in use."""
     here = world.rooms[room]
@@ -86,7 +86,7 @@ def duplicate_room(world: World, room: int) -> World | None:
     return with_room(world, room, crashed=True)
 
 
-@transition(step, room=Rooms)
+@transition(step, duration="message", room=Rooms)
 def prefill_is_heard(world: World, room: int) -> World | None:
     """The prefill worker is heard of in {room}: it waits for the request's KV to be computed."""
     here = world.rooms[room]
@@ -95,7 +95,7 @@ def prefill_is_heard(world: World, room: int) -> World | None:
     return with_room(world, room, status=Status.WAITING)
 
 
-@transition(step, room=Rooms)
+@transition(step, duration="admission", room=Rooms)
 def admit_guest(world: World, room: int) -> World | None:
     """The decode worker allocates blocks for the request in {room}."""
     here = world.rooms[room]
@@ -104,7 +104,7 @@ def admit_guest(world: World, room: int) -> World | None:
     return with_room(world, room, guest=Guest.ADMITTED)
 
 
-@transition(step, room=Rooms)
+@transition(step, duration="prefill", room=Rooms)
 def send_kv(world: World, room: int) -> World | None:
     """The prefill worker sends the KV of {room}."""
     here = world.rooms[room]
@@ -113,7 +113,7 @@ def send_kv(world: World, room: int) -> World | None:
     return with_room(world, room, status=Status.TRANSFERRING, sending=True)
 
 
-@transition(step, room=Rooms)
+@transition(step, duration="kv-transfer", room=Rooms)
 def report_sent(world: World, room: int) -> World | None:
     """The transfer worker reports that the KV of {room} is sent."""
     here = world.rooms[room]
@@ -125,7 +125,7 @@ def report_sent(world: World, room: int) -> World | None:
     return with_room(world, room, sending=False)
 
 
-@transition(fault, room=Rooms)
+@transition(fault, duration="any-time", room=Rooms)
 def room_failure(world: World, room: int) -> World | None:
     """{room} fails: a rank cannot send its part, or the decode worker gives it up."""
     here = world.rooms[room]
@@ -137,7 +137,7 @@ def room_failure(world: World, room: int) -> World | None:
     return with_room(world.spend("room_failure"), room, status=Status.FAILED)
 
 
-@transition(step, room=Rooms)
+@transition(step, duration="engine-loop", room=Rooms)
 def conclude(world: World, room: int) -> World | None:
     """The decode worker sees how {room} ended, and the request leaves it."""
     here = world.rooms[room]

@@ -115,7 +115,7 @@ def serves(world: World, request: int, attempt: int, worker: int) -> bool:
     )
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="tokens", request=Requests, attempt=Attempts, worker=Workers)
 def emit(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} emits the next token of {request}."""
     if not serves(world, request, attempt, worker):
@@ -126,7 +126,7 @@ def emit(world: World, request: int, attempt: int, worker: int) -> World | None:
     return world.with_attempt(request, attempt, sent=here.sent + 1, wasted=here.wasted | here.told)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="engine-loop", request=Requests, attempt=Attempts, worker=Workers)
 def finish(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} has generated all of {request}, sends the finish reason and frees its blocks."""
     if not serves(world, request, attempt, worker):
@@ -138,7 +138,7 @@ def finish(world: World, request: int, attempt: int, worker: int) -> World | Non
     return ended.free_target(request, attempt, worker)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="tokens", request=Requests, attempt=Attempts, worker=Workers)
 def finish_with_last_token(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} gets the last token of {request} together with the finish reason, and sends on both
     or the reason alone.
@@ -163,7 +163,7 @@ def heard(world: World, request: int, attempt: int) -> bool:
     return phase == Phase.DECODING and retry.current == attempt
 
 
-@transition(step, request=Requests, attempt=Attempts)
+@transition(step, duration="token-delivery", request=Requests, attempt=Attempts)
 def receive(world: World, request: int, attempt: int) -> World | None:
     """The frontend gets a token of {request} ({attempt}), and hands it to the client."""
     here = world.streams[request].attempts[attempt]
@@ -188,7 +188,7 @@ def deliver(world: World, request: int, position: int) -> World:
     return world.with_stream(request, **changes)
 
 
-@transition(step, request=Requests, attempt=Attempts)
+@transition(step, duration="token-delivery", request=Requests, attempt=Attempts)
 def receive_finish(world: World, request: int, attempt: int) -> World | None:
     """The frontend gets the finish reason of {request}, and hands it to the client."""
     stream = world.streams[request]
@@ -208,7 +208,7 @@ def receive_finish(world: World, request: int, attempt: int) -> World | None:
     return world.end(request, Phase.DONE) if world.protocol.finish_latch else world
 
 
-@transition(step, request=Requests, attempt=Attempts)
+@transition(step, duration="token-delivery", request=Requests, attempt=Attempts)
 def receive_end(world: World, request: int, attempt: int) -> World | None:
     """The stream of {request} ends as it should."""
     here = world.streams[request].attempts[attempt]
@@ -219,7 +219,7 @@ def receive_end(world: World, request: int, attempt: int) -> World | None:
     return world.end(request, Phase.DONE)
 
 
-@transition(fault, request=Requests, attempt=Attempts)
+@transition(fault, duration="any-time", request=Requests, attempt=Attempts)
 def disconnect(world: World, request: int, attempt: int) -> World | None:
     """The connection that carries {request} breaks, though its worker lives."""
     here = world.streams[request].attempts[attempt]
@@ -232,7 +232,7 @@ def disconnect(world: World, request: int, attempt: int) -> World | None:
     return world.spend("disconnect").with_attempt(request, attempt, link=Link.BROKEN)
 
 
-@transition(fault, request=Requests, attempt=Attempts, worker=Workers)
+@transition(fault, duration="any-time", request=Requests, attempt=Attempts, worker=Workers)
 def preemption(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} preempts {request} while a step for its next token is in flight, and resumes it."""
     here = world.streams[request].attempts[attempt]
@@ -245,7 +245,7 @@ def preemption(world: World, request: int, attempt: int, worker: int) -> World |
     return world.spend("preemption").with_attempt(request, attempt, late=True)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="engine-loop", request=Requests, attempt=Attempts, worker=Workers)
 def late_token(world: World, request: int, attempt: int, worker: int) -> World | None:
     """The token of the step that was in flight reaches {worker} after {request} resumed."""
     here = world.streams[request].attempts[attempt]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
-@transition(step, request=Requests, attempt=Attempts, source=Blocks, target=Blocks)
+@transition(
+    step, duration="transfer-post", request=Requests, attempt=Attempts, source=Blocks, target=Blocks
+)
 def post(world: World, request: int, attempt: int, source: int, target: int) -> World | None:
     """A transfer of {request} from {source} to {target} is posted."""
     load, protocol = world.loads[request].attempts[attempt], world.protocol
@@ -39,7 +41,9 @@ def post(world: World, request: int, attempt: int, source: int, target: int) -> 
     return world.with_load(request, attempt, unposted=load.unposted - 1, flying=load.flying + 1)
 
 
-@transition(step, request=Requests, attempt=Attempts, source=Blocks, target=Blocks)
+@transition(
+    step, duration="kv-transfer", request=Requests, attempt=Attempts, source=Blocks, target=Blocks
+)
 def land(world: World, request: int, attempt: int, source: int, target: int) -> World | None:
     """A posted transfer of {request} from {source} to {target} lands."""
     load, here = world.loads[request].attempts[attempt], world.streams[request].attempts[attempt]
@@ -60,7 +64,7 @@ def land(world: World, request: int, attempt: int, source: int, target: int) -> 
     )
 
 
-@transition(step, request=Requests, attempt=Attempts, target=Blocks)
+@transition(step, duration="load-end", request=Requests, attempt=Attempts, target=Blocks)
 def load_ends(world: World, request: int, attempt: int, target: int) -> World | None:
     """The engine with {target} takes the load of {request} for ended, well or badly."""
     load, here = world.loads[request].attempts[attempt], world.streams[request].attempts[attempt]
@@ -102,7 +106,7 @@ def _refuted(world: World, request: int, attempt: int, target: int) -> bool:
             return False
 
 
-@transition(fault, request=Requests, attempt=Attempts, target=Blocks)
+@transition(fault, duration="any-time", request=Requests, attempt=Attempts, target=Blocks)
 def transfer_failure(world: World, request: int, attempt: int, target: int) -> World | None:
     """A handle of the transfer of {request} into {target} ends in an error."""
     load = world.loads[request].attempts[attempt]
@@ -114,7 +118,7 @@ def transfer_failure(world: World, request: int, attempt: int, target: int) -> W
     return world.with_load(request, attempt, flying=load.flying - 1, bad=True)
 
 
-@transition(fault, request=Requests, attempt=Attempts, target=Blocks)
+@transition(fault, duration="any-time", request=Requests, attempt=Attempts, target=Blocks)
 def post_failure(world: World, request: int, attempt: int, target: int) -> World | None:
     """A transfer of {request} into {target} cannot be posted."""
     load = world.loads[request].attempts[attempt]
@@ -132,7 +136,9 @@ def post_failure(world: World, request: int, attempt: int, target: int) -> World
     return world.with_load(request, attempt, bad=load.bad | told, stuck=not told)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers, target=Blocks)
+@transition(
+    step, duration="peer-loss", request=Requests, attempt=Attempts, worker=Workers, target=Blocks
+)
 def peer_is_gone(
     world: World, request: int, attempt: int, worker: int, target: int
 ) -> World | None:
@@ -152,7 +158,14 @@ def peer_is_gone(
     return world.with_load(request, attempt, flying=0, unposted=0, bad=True)
 
 
-@transition(timer, request=Requests, attempt=Attempts, worker=Workers, target=Blocks)
+@transition(
+    timer,
+    duration="load-timeout",
+    request=Requests,
+    attempt=Attempts,
+    worker=Workers,
+    target=Blocks,
+)
 def load_timeout(
     world: World, request: int, attempt: int, worker: int, target: int
 ) -> World | None:
@@ -177,7 +190,7 @@ def load_timeout(
     return load_failed(given, request, attempt, target)
 
 
-@transition(step, request=Requests, attempt=Attempts, worker=Workers)
+@transition(step, duration="abort", request=Requests, attempt=Attempts, worker=Workers)
 def abort(world: World, request: int, attempt: int, worker: int) -> World | None:
     """{worker} hears that {request} was given up, and aborts it if it can."""
     here = world.streams[request].attempts[attempt]
@@ -217,7 +230,7 @@ def _abort_load(world: World, request: int, attempt: int, worker: int) -> World:
     return world.free_target(request, attempt, worker)
 
 
-@transition(step, request=Requests, attempt=Attempts, target=Blocks)
+@transition(step, duration="engine-loop", request=Requests, attempt=Attempts, target=Blocks)
 def abort_completes(world: World, request: int, attempt: int, target: int) -> World | None:
     """The engine with {target} sees the abort of {request} through: nothing is left to send."""
     load = world.loads[request].attempts[attempt]

@@ -6,6 +6,7 @@ the rest of the document is read on, so that one run tells every mistake.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -13,8 +14,11 @@ from attrs import frozen
 
 from rackproof.scenarios.document import Items, Node, Pairs, Scalar
 from rackproof.scenarios.errors import Problems, hint, quoted
+from rackproof.scenarios.quantities import duration
 
 LARGEST: Final = 1_000_000
+NOT_SET: Final = "none"
+"""How a time-out is written that is not set."""
 
 
 @frozen
@@ -127,6 +131,19 @@ class Place:
         upto = f"from {low} to {high}" if high < LARGEST else f"of {low} or more"
         self.wrong(f"a whole number {upto}")
         return None
+
+    def seconds(self, or_none: bool = False) -> float | None:
+        """A duration such as 30 s, in seconds; infinity for none, where that is allowed."""
+        text = self.text("a duration, such as 30 s" + (", or none" if or_none else ""))
+        if text is None:
+            return None
+        if or_none and text == NOT_SET:
+            return math.inf
+        try:
+            return duration(text)
+        except ValueError as error:
+            self.fail(str(error))
+            return None
 
     def flag(self) -> bool | None:
         """Either true or false."""

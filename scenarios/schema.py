@@ -45,6 +45,8 @@ class Bundled:
     rack: Mapping[str, object] = field(factory=dict)
     scope: Mapping[str, object] = field(factory=dict)
     faults: Mapping[str, int] = field(factory=dict)
+    timeouts: Mapping[str, str] = field(factory=dict)
+    deployment: Mapping[str, object] = field(factory=dict)
 
     def origin(self) -> dict[str, object]:
         """The keys of a scenario that describe it."""
@@ -53,6 +55,8 @@ class Bundled:
             "protocol": {"stack": self.stack, **self.mechanisms},
             "rack": dict(self.rack),
             "scope": scope,
+            "timeouts": dict(self.timeouts),
+            "deployment": dict(self.deployment),
         }
         return {key: value for key, value in described.items() if value}
 

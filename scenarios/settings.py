@@ -1,8 +1,8 @@
 """Which world a scenario is about: the bundled one, or one of the user's own.
 
-The bundled world is a protocol (a stack, and what differs from it), instances placed on a rack, and
-a scope. ``world: lease.py:world`` names a system in a Python file, seen from the scenario's folder;
-that file is run.
+The bundled world is a protocol (a stack, and what differs from it), instances placed on a rack, a
+scope, timeouts and a deployment. ``world: lease.py:world`` names a system in a Python file, seen
+from the scenario's folder; that file is run.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from rackproof.scenarios.worlds import InputError, load_world, split_target
 if TYPE_CHECKING:
     from rackproof.model.rack import Placement
     from rackproof.model.scope import Scope
+    from rackproof.model.timing.deployment import Deployment
 
-SETTING_KEYS: Final = ("world", "protocol", "rack", "scope")
+SETTING_KEYS: Final = ("world", "protocol", "rack", "scope", "timeouts", "deployment")
 ROLES: Final = ("prefill", "decode", "aggregated")
 DEFAULT_PRESET: Final = "nvl72"
 DEFAULT_INSTANCES: Final = {"prefill": 1, "decode": 2}
@@ -48,7 +49,7 @@ def read_setting(
     bundled = _read_bundled(found, start, path)
     if len(problems.found) > before:
         return None
-    for key, make in (("scope", _scope), ("rack", _placement)):
+    for key, make in (("scope", _scope), ("rack", _placement), ("deployment", _fits)):
         try:
             make(bundled, path)
         except ModelError as error:
@@ -80,15 +81,19 @@ def bundled_setting(bundled: Bundled, path: Path) -> Setting:
     from rackproof.invariants import CATALOGUE  # noqa: PLC0415
     from rackproof.model.build import build  # noqa: PLC0415
     from rackproof.model.protocol import with_mechanisms  # noqa: PLC0415
+    from rackproof.model.timing.timeouts import with_timeouts  # noqa: PLC0415
+    from rackproof.scenarios.clocks import seconds  # noqa: PLC0415
     from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
 
-    protocol = with_mechanisms(load_stack(bundled.stack).protocol, bundled.mechanisms)
+    stack = load_stack(bundled.stack)
     system = build(
-        protocol,
+        with_mechanisms(stack.protocol, bundled.mechanisms),
         _scope(bundled, path),
         _placement(bundled, path),
         tuple(CATALOGUE.values()),
         bundled.stack,
+        _deployment(bundled),
+        with_timeouts(stack.timeouts, seconds(bundled.timeouts)),
     )
     faults = {name: frozenset({name.replace("-", "_")}) for name in bundled.faults}
     return Setting(system, bundled.origin(), budgets=bundled.faults, faults=faults, bundled=bundled)
@@ -148,6 +153,23 @@ def _placement(bundled: Bundled, path: Path) -> Placement:
     return place(load_rack(where), **(rack or DEFAULT_INSTANCES), on=on)
 
 
+def _deployment(bundled: Bundled) -> Deployment | None:
+    """What is served on what, where a scenario says so."""
+    from rackproof.model.timing.deployment import deployment  # noqa: PLC0415
+    from rackproof.scenarios.clocks import deployed  # noqa: PLC0415
+
+    return deployment(deployed(bundled.deployment)) if bundled.deployment else None
+
+
+def _fits(bundled: Bundled, path: Path) -> None:
+    """Refuse a model that does not fit the instances that a scenario has."""
+    from rackproof.model.timing.costs import Costs  # noqa: PLC0415
+
+    deployment = _deployment(bundled)
+    if deployment is not None:
+        Costs(deployment, _placement(bundled, path), tokens=1).check()
+
+
 def _own(found: Mapping[str, Place], path: Path) -> Setting | None:
     place = found["world"]
     for key in SETTING_KEYS[1:]:
@@ -169,12 +191,20 @@ def _own(found: Mapping[str, Place], path: Path) -> Setting | None:
 
 def _read_bundled(found: Mapping[str, Place], base: Bundled, path: Path) -> Bundled:
     """The base with the changes of a scenario's or a fix's keys."""
+    from rackproof.scenarios.clocks import read_deployment, read_timeouts  # noqa: PLC0415
+
     if "protocol" in found:
         base = _read_protocol(found["protocol"], base)
     if "rack" in found:
         base = evolve(base, rack=_read_rack(found["rack"], base.rack, path))
     if "scope" in found:
         base = _read_scope(found["scope"], base)
+    if "timeouts" in found:
+        changes = read_timeouts(found["timeouts"])
+        base = evolve(base, timeouts={**base.timeouts, **changes})
+    if "deployment" in found:
+        told = read_deployment(found["deployment"])
+        base = evolve(base, deployment={**base.deployment, **told})
     return base
 
 

@@ -8,14 +8,18 @@
     scope: {retry-limit: 1}
     mechanisms:
       finish-latch: {value: false, source: lib/llm/src/migration.rs}
+    timeouts:
+      inhibition: {value: 5 s, source: DYN_RUNTIME_INHIBITED_DURATION_SECS}
 
-A mechanism that a stack does not name is as in ``Protocol``, the reference. ``scope`` says how
+A mechanism that a stack does not name is as in ``Protocol``, the reference, and so is a timeout as
+in ``TIMEOUTS``; ``none`` is one that is not set. ``scope`` says how
 often each layer tries again where an exam does not; ``pairs: true``, that no worker serves both
 halves of a request, so that pairs sit the exams of such workers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -23,6 +27,7 @@ from typing import Final
 import attrs
 from attrs import evolve, field, frozen
 
+from rackproof.model.kernel import Quantity
 from rackproof.model.protocol import (
     CONCERNS,
     Mechanism,
@@ -31,6 +36,8 @@ from rackproof.model.protocol import (
     with_mechanisms,
 )
 from rackproof.model.scope import Scope, limits
+from rackproof.model.timing.timeouts import TIMEOUTS
+from rackproof.scenarios.clocks import read_stack_timeouts
 from rackproof.scenarios.document import read
 from rackproof.scenarios.errors import Problems, unknown
 from rackproof.scenarios.places import Place
@@ -48,7 +55,7 @@ class Stack:
 
     concerns: what its file speaks of; of any other nothing is known of the stack. scope: the
     retries it is run with, by the keys of a scope. pairs: it serves by prefill and decode workers
-    alone.
+    alone. timeouts: what is set in it, each with its source.
     """
 
     name: str
@@ -60,6 +67,7 @@ class Stack:
     concerns: frozenset[str] = frozenset(CONCERNS)
     scope: dict[str, int] = field(factory=dict)
     pairs: bool = False
+    timeouts: Mapping[str, Quantity] = field(default=TIMEOUTS)
 
 
 def stack_names() -> list[str]:
@@ -86,7 +94,7 @@ def load_stack(name: str) -> Stack:
 def read_stack(path: Path) -> Stack:
     """Read the stack in a file."""
     problems = Problems(path)
-    keys = ("stack", "version", "source", "notes", "scope", "pairs", "mechanisms")
+    keys = ("stack", "version", "source", "notes", "scope", "pairs", "mechanisms", "timeouts")
     found = Place(read(path), "", 0, problems).record(keys, "a stack")
     version, source, notes = (found[k].text() if k in found else None for k in keys[1:4])
     if "stack" not in found:
@@ -100,6 +108,8 @@ def read_stack(path: Path) -> Stack:
         stack = evolve(stack, pairs=bool(found["pairs"].flag()))
     if "mechanisms" in found:
         stack = _with_mechanisms(stack, found["mechanisms"])
+    if "timeouts" in found:
+        stack = evolve(stack, timeouts=read_stack_timeouts(found["timeouts"]))
     problems.check()
     return stack
 

@@ -7,7 +7,6 @@ from rackproof.model.kernel.transitions import Transition
 from rackproof.scenarios.errors import hint
 from rackproof.scenarios.fields import Fact, Fields, read_fact
 from rackproof.scenarios.places import Place
-from rackproof.scenarios.quantities import duration
 from rackproof.scenarios.schema import Step
 
 
@@ -27,7 +26,7 @@ def read_step(place: Place, fields: Fields) -> Step | None:
         chosen.fail(f"there is no such transition{hint(name, sorted(transitions))}")
         return None
     firing = _firing(transitions[kebab(name)], chosen, fields)
-    after = _seconds(extra["after"]) if "after" in extra else None
+    after = extra["after"].seconds() if "after" in extra else None
     then = read_facts(extra.get("then"), fields)
     return Step(firing, chosen.line, after, then) if firing else None
 
@@ -93,13 +92,3 @@ def _firing(transition: Transition[..., object], place: Place, fields: Fields) -
         chosen.append(None if label is None else labels[label])
     arguments = tuple(index for index in chosen if index is not None)
     return Firing(transition, arguments) if len(arguments) == len(sorts) else None
-
-
-def _seconds(place: Place) -> float | None:
-    """A duration such as 30 s."""
-    text = place.text("a duration, such as 30 s")
-    try:
-        return duration(text) if text is not None else None
-    except ValueError as error:
-        place.fail(str(error))
-        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,10 +24,13 @@ from rackproof.model.build.indexed import indexed
 from rackproof.model.build.linked import linked
 from rackproof.model.build.serving import serving
 from rackproof.model.build.stored import stored
-from rackproof.model.kernel import Property, System, Transition
+from rackproof.model.kernel import Property, Quantity, System, Transition
 from rackproof.model.protocol import Protocol
 from rackproof.model.scope import Scope
 from rackproof.model.store import gets, loss, puts, room
+from rackproof.model.timing.clock import timing
+from rackproof.model.timing.deployment import Deployment
+from rackproof.model.timing.timeouts import TIMEOUTS
 from rackproof.model.world import World, given
 
 if TYPE_CHECKING:
@@ -78,8 +81,13 @@ def build(
     placement: Placement,
     properties: Sequence[Property],
     name: str = "world",
+    deployment: Deployment | None = None,
+    timeouts: Mapping[str, Quantity] = TIMEOUTS,
 ) -> System:
-    """Return the world in which this protocol serves this scope on these instances."""
+    """Return the world in which this protocol serves this scope on these instances.
+
+    deployment: what is served, by default as in the rack study. timeouts: what an operator set.
+    """
     parts = (
         serving(scope, placement),
         linked(scope, placement),
@@ -99,4 +107,5 @@ def build(
         interchangeable=tuple(bundles for part in parts for bundles in part.interchangeable),
         freedoms=FREEDOMS,
         given=given,
+        timing=timing(protocol, scope, placement, deployment, timeouts),
     )

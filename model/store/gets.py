@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
-@transition(client, client=Clients, key=Keys)
+@transition(client, duration="client-choice", client=Clients, key=Keys)
 def look_up(world: World, client: int, key: int) -> World | None:
     """{client} looks {key} up."""
     return None if world.ranks or not idle(world, client) else _ask(world, client, key)
 
 
-@transition(client, key=Keys)
+@transition(client, duration="client-choice", key=Keys)
 def look_up_together(world: World, key: int) -> World | None:
     """A request is scheduled: each of its ranks looks {key} up."""
     ranks = range(len(world.readers))
@@ -43,7 +43,7 @@ def _ask(world: World, client: int, key: int) -> World:
     return world.with_reader(client, stage=Get.ASKED, key=key, since=since, gets=gets)
 
 
-@transition(step, client=Clients, key=Keys, space=Spaces)
+@transition(step, duration="call", client=Clients, key=Keys, space=Spaces)
 def find(world: World, client: int, key: int, space: int) -> World | None:
     """The master tells {client} that {key} lies in {space}, and protects it there."""
     here, found, room = world.readers[client], world.objects[key], world.spaces[space]
@@ -60,7 +60,7 @@ def find(world: World, client: int, key: int, space: int) -> World | None:
     )
 
 
-@transition(step, client=Clients, key=Keys)
+@transition(step, duration="store-miss", client=Clients, key=Keys)
 def miss(world: World, client: int, key: int) -> World | None:
     """The master has no {key} for {client}, which computes it, and wants to put it."""
     here = world.readers[client]
@@ -71,7 +71,7 @@ def miss(world: World, client: int, key: int) -> World | None:
     return world.with_reader(client, stage=Get.TO_PUT)
 
 
-@transition(step, client=Clients, key=Keys)
+@transition(step, duration="at-once", client=Clients, key=Keys)
 def use_hot_copy(world: World, client: int, key: int) -> World | None:
     """{client} has a copy of {key} of its own, and uses it without asking."""
     here = world.readers[client]
@@ -81,13 +81,13 @@ def use_hot_copy(world: World, client: int, key: int) -> World | None:
     return end(world, client, Get.USED, used_wrong=here.used_wrong | stale)
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="half-store-read", client=Clients, space=Spaces)
 def read_first_half(world: World, client: int, space: int) -> World | None:
     """{client} gets the first half of what lies in {space}."""
     return _read(world, client, space, Get.FOUND, Get.HALF)
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="half-store-read", client=Clients, space=Spaces)
 def read_second_half(world: World, client: int, space: int) -> World | None:
     """{client} gets the second half of what lies in {space}."""
     return _read(world, client, space, Get.HALF, Get.READ)
@@ -103,7 +103,7 @@ def _read(world: World, client: int, space: int, before: Get, after: Get) -> Wor
     return world.with_reader(client, stage=after, wrong=wrong)
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="transport-loss", client=Clients, space=Spaces)
 def read_breaks_off(world: World, client: int, space: int) -> World | None:
     """The read of {client} from {space} fails: it is not reached, or has nothing to read."""
     here = world.readers[client]
@@ -112,7 +112,7 @@ def read_breaks_off(world: World, client: int, space: int) -> World | None:
     return None if readable(world, client, space) else get_failed(world, client, space)
 
 
-@transition(fault, client=Clients, space=Spaces)
+@transition(fault, duration="any-time", client=Clients, space=Spaces)
 def get_failure(world: World, client: int, space: int) -> World | None:
     """The read of {client} from {space} ends in an error."""
     here = world.readers[client]
@@ -123,7 +123,7 @@ def get_failure(world: World, client: int, space: int) -> World | None:
     return get_failed(world.spend("get_failure"), client, space)
 
 
-@transition(fault, client=Clients, space=Spaces)
+@transition(fault, duration="any-time", client=Clients, space=Spaces)
 def short_get(world: World, client: int, space: int) -> World | None:
     """The read of {client} from {space} brings only the first of its bytes, and no error."""
     here = world.readers[client]
@@ -135,7 +135,7 @@ def short_get(world: World, client: int, space: int) -> World | None:
     return world.with_reader(client, stage=Get.READ, wrong=True)
 
 
-@transition(fault, client=Clients, space=Spaces)
+@transition(fault, duration="outlived-store-lease", client=Clients, space=Spaces)
 def slow_get(world: World, client: int, space: int) -> World | None:
     """The read of {client} from {space} takes longer than a lease lasts."""
     here = world.readers[client]
@@ -166,7 +166,7 @@ def _fail(world: World, client: int, space: int) -> World:
     return end(world, client, Get.FAILED)
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="call", client=Clients, space=Spaces)
 def validate(world: World, client: int, space: int) -> World | None:
     """{client} has read {space}, and asks whether its object was in it all the time."""
     here = world.readers[client]
@@ -179,7 +179,7 @@ def validate(world: World, client: int, space: int) -> World | None:
     return world.with_reader(client, stage=Get.VALID)
 
 
-@transition(step, client=Clients)
+@transition(step, duration="at-once", client=Clients)
 def trust(world: World, client: int) -> World | None:
     """{client} takes what it read as it is."""
     if world.readers[client].stage != Get.READ or world.protocol.validate_after_store_read:
@@ -187,7 +187,7 @@ def trust(world: World, client: int) -> World | None:
     return world.with_reader(client, stage=Get.VALID)
 
 
-@transition(step)
+@transition(step, duration="rank-agreement")
 def agree(world: World) -> World | None:
     """The ranks compare what they got: each of them has all."""
     if not world.ranks or not world.protocol.agree_across_ranks:
@@ -199,7 +199,7 @@ def agree(world: World) -> World | None:
     return world
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="rank-agreement", client=Clients, space=Spaces)
 def fall_back(world: World, client: int, space: int) -> World | None:
     """The ranks compare what they got: one of them has nothing, so {client} computes as well."""
     here = world.readers[client]
@@ -212,7 +212,7 @@ def fall_back(world: World, client: int, space: int) -> World | None:
     return end(take_back(world, client, space, here.pins), client, Get.COMPUTED)
 
 
-@transition(step, client=Clients, key=Keys, space=Spaces)
+@transition(step, duration="in-process", client=Clients, key=Keys, space=Spaces)
 def use(world: World, client: int, key: int, space: int) -> World | None:
     """{client} uses what it read from {space} as {key}, and lets go of it."""
     here, protocol = world.readers[client], world.protocol

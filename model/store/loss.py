@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
-@transition(fault, client=Clients)
+@transition(fault, duration="any-time", client=Clients)
 def client_crash(world: World, client: int) -> World | None:
     """{client} crashes: what it had pinned or was writing stays as it is."""
     here = world.readers[client]
@@ -25,7 +25,7 @@ def client_crash(world: World, client: int) -> World | None:
     return world.spend("client_crash").with_reader(client, stage=Get.DEAD, copy=None, copy_put=0)
 
 
-@transition(timer, client=Clients, space=Spaces)
+@transition(timer, duration="pin-sweep", client=Clients, space=Spaces)
 def sweep_pins(world: World, client: int, space: int) -> World | None:
     """{client} is known to be dead: its pin on {space} is taken back."""
     here, protocol = world.readers[client], world.protocol
@@ -36,7 +36,7 @@ def sweep_pins(world: World, client: int, space: int) -> World | None:
     return take_back(world, client, space, here.pins).with_reader(client, pins=0)
 
 
-@transition(timer, client=Clients, key=Keys, space=Spaces)
+@transition(timer, duration="put-discard", client=Clients, key=Keys, space=Spaces)
 def discard_put(world: World, client: int, key: int, space: int) -> World | None:
     """{client} is known to be dead: its unfinished put of {key} into {space} is discarded."""
     here, found = world.readers[client], world.objects[key]
@@ -47,7 +47,7 @@ def discard_put(world: World, client: int, key: int, space: int) -> World | None
     return release(world, key, spare=True) if world.protocol.discard_abandoned_puts else None
 
 
-@transition(fault, client=Clients, key=Keys, space=Spaces)
+@transition(fault, duration="outlived-put", client=Clients, key=Keys, space=Spaces)
 def slow_put(world: World, client: int, key: int, space: int) -> World | None:
     """{client} takes too long over its put of {key} into {space}, which is discarded meanwhile."""
     here, found = world.readers[client], world.objects[key]
@@ -61,7 +61,7 @@ def slow_put(world: World, client: int, key: int, space: int) -> World | None:
     return release(world, key, protocol.free_after_readers)
 
 
-@transition(fault, segment=Segments)
+@transition(fault, duration="any-time", segment=Segments)
 def segment_loss(world: World, segment: int) -> World | None:
     """The worker with {segment} dies: all that lay there is gone."""
     if not world.segments[segment].up or not world.budget.segment_loss:
@@ -73,7 +73,7 @@ def segment_loss(world: World, segment: int) -> World | None:
     return world
 
 
-@transition(fault, segment=Segments)
+@transition(fault, duration="process-restart", segment=Segments)
 def segment_return(world: World, segment: int) -> World | None:
     """The worker with {segment} is started again, under the same name, with empty memory."""
     here = world.segments[segment]
@@ -82,7 +82,7 @@ def segment_return(world: World, segment: int) -> World | None:
     return world.spend("segment_return").with_segment(segment, up=True, epoch=here.epoch + 1)
 
 
-@transition(fault, segment=Segments)
+@transition(fault, duration="any-time", segment=Segments)
 def segment_silence(world: World, segment: int) -> World | None:
     """The master hears nothing of the worker with {segment} for too long, and strikes it off."""
     here = world.segments[segment]
@@ -94,7 +94,7 @@ def segment_silence(world: World, segment: int) -> World | None:
     return world.with_segment(segment, mount=Mount.UNMOUNTING, joined=False)
 
 
-@transition(timer, segment=Segments)
+@transition(timer, duration="segment-ttl", segment=Segments)
 def start_unmount(world: World, segment: int) -> World | None:
     """The master finds that the worker with {segment} is gone, and begins to strike it off."""
     here = world.segments[segment]
@@ -104,7 +104,7 @@ def start_unmount(world: World, segment: int) -> World | None:
     return world.with_segment(segment, mount=Mount.UNMOUNTING)
 
 
-@transition(step, segment=Segments)
+@transition(step, duration="in-process", segment=Segments)
 def lock_segments(world: World, segment: int) -> World | None:
     """The unmount of {segment} takes the lock of segments, and then wants that of objects."""
     if world.protocol.one_lock_order or world.master.segments_locked != None:
@@ -114,7 +114,7 @@ def lock_segments(world: World, segment: int) -> World | None:
     return world.with_master(segments_locked=segment)
 
 
-@transition(step, segment=Segments)
+@transition(step, duration="in-process", segment=Segments)
 def finish_unmount(world: World, segment: int) -> World | None:
     """The master has struck off {segment}, with all that was found in it."""
     if world.segments[segment].mount != Mount.UNMOUNTING or not world.serving:
@@ -139,7 +139,7 @@ def _strike_off(world: World, space: int) -> World:
     return world.with_space(space, owner=None, put=0, pins=0)
 
 
-@transition(step, segment=Segments)
+@transition(step, duration="store-heartbeat", segment=Segments)
 def mount(world: World, segment: int) -> World | None:
     """The worker with {segment} announces itself, and is told that it is mounted."""
     here, tells = world.segments[segment], world.protocol.epoch_of_segment
@@ -151,7 +151,7 @@ def mount(world: World, segment: int) -> World | None:
     return world.with_segment(segment, mount=Mount.MOUNTED, mounted=epoch, epoch=epoch, joined=True)
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def metadata_loss(world: World) -> World | None:
     """The metadata server restarts empty: no address of a segment can be found."""
     if not world.budget.metadata_loss:
@@ -162,7 +162,7 @@ def metadata_loss(world: World) -> World | None:
     return world
 
 
-@transition(step, segment=Segments)
+@transition(step, duration="store-heartbeat", segment=Segments)
 def republish(world: World, segment: int) -> World | None:
     """The worker with {segment} finds its address missing, and publishes it again."""
     here = world.segments[segment]
@@ -171,7 +171,7 @@ def republish(world: World, segment: int) -> World | None:
     return world.with_segment(segment, published=True)
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def master_crash(world: World) -> World | None:
     """The master dies."""
     if world.master.leader == Leader.DEAD or not world.budget.master_crash:
@@ -179,7 +179,7 @@ def master_crash(world: World) -> World | None:
     return world.spend("master_crash").with_master(leader=Leader.DEAD)
 
 
-@transition(fault)
+@transition(fault, duration="any-time")
 def master_hang(world: World) -> World | None:
     """The master freezes: its connections stay open, and it answers nobody."""
     if not world.serving or not world.budget.master_hang:
@@ -187,7 +187,7 @@ def master_hang(world: World) -> World | None:
     return world.spend("master_hang").with_master(leader=Leader.SILENT)
 
 
-@transition(timer)
+@transition(timer, duration="leader-lease")
 def fail_over(world: World) -> World | None:
     """Another master takes over."""
     if world.serving:

@@ -32,7 +32,7 @@ def _locked(world: World, client: int) -> bool:
     return world.protocol.one_lock_order or world.master.objects_locked == client
 
 
-@transition(step, client=Clients)
+@transition(step, duration="in-process", client=Clients)
 def lock_objects(world: World, client: int) -> World | None:
     """The put of {client} takes the lock of objects, and then wants that of segments."""
     if world.protocol.one_lock_order or world.master.objects_locked != None:
@@ -42,7 +42,7 @@ def lock_objects(world: World, client: int) -> World | None:
     return world.with_master(objects_locked=client)
 
 
-@transition(step, client=Clients, key=Keys, space=Spaces)
+@transition(step, duration="call", client=Clients, key=Keys, space=Spaces)
 def start_put(world: World, client: int, key: int, space: int) -> World | None:
     """The master gives {space} to the put of {key} by {client}, which starts to write."""
     here, found, lender = world.readers[client], world.objects[key], world.lenders[space]
@@ -66,7 +66,7 @@ def start_put(world: World, client: int, key: int, space: int) -> World | None:
     )
 
 
-@transition(step, client=Clients, key=Keys)
+@transition(step, duration="call", client=Clients, key=Keys)
 def put_refused(world: World, client: int, key: int) -> World | None:
     """The put of {key} by {client} is refused: it is there already, or being written."""
     here = world.readers[client]
@@ -79,7 +79,7 @@ def put_refused(world: World, client: int, key: int) -> World | None:
     return end(unlock(world), client, Get.COMPUTED)
 
 
-@transition(step, client=Clients)
+@transition(step, duration="call", client=Clients)
 def give_up_put(world: World, client: int) -> World | None:
     """The put of {client} finds no room and nothing to evict, and is given up."""
     if world.readers[client].stage != Get.TO_PUT or not world.serving or not full(world, client):
@@ -93,7 +93,7 @@ def give_up_put(world: World, client: int) -> World | None:
     return end(unlock(world), client, Get.COMPUTED)
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="store-write", client=Clients, space=Spaces)
 def write(world: World, client: int, space: int) -> World | None:
     """{client} writes the rest of its object into {space}."""
     here = world.readers[client]
@@ -103,7 +103,7 @@ def write(world: World, client: int, space: int) -> World | None:
     return world.with_reader(client, stage=Get.WRITTEN)
 
 
-@transition(step, client=Clients, key=Keys, space=Spaces)
+@transition(step, duration="call", client=Clients, key=Keys, space=Spaces)
 def commit(world: World, client: int, key: int, space: int) -> World | None:
     """The master hears from {client} that {key} is whole: it can be looked up."""
     here, found = world.readers[client], world.objects[key]
@@ -115,7 +115,7 @@ def commit(world: World, client: int, key: int, space: int) -> World | None:
     return end(world, client, Get.COMPUTED)
 
 
-@transition(step, client=Clients, key=Keys, space=Spaces)
+@transition(step, duration="transport-loss", client=Clients, key=Keys, space=Spaces)
 def write_breaks_off(world: World, client: int, key: int, space: int) -> World | None:
     """The write of {key} into {space} by {client} fails: it cannot be reached."""
     here = world.readers[client]
@@ -126,7 +126,7 @@ def write_breaks_off(world: World, client: int, key: int, space: int) -> World |
     return revoke(world, client, key, space)
 
 
-@transition(fault, client=Clients, key=Keys, space=Spaces)
+@transition(fault, duration="any-time", client=Clients, key=Keys, space=Spaces)
 def put_failure(world: World, client: int, key: int, space: int) -> World | None:
     """The put of {key} into {space} by {client} ends in an error, and is revoked."""
     here = world.readers[client]
@@ -153,7 +153,7 @@ def revoke(world: World, client: int, key: int, space: int) -> World:
     return world.with_reader(client, put_lost=True)
 
 
-@transition(step, client=Clients, space=Spaces)
+@transition(step, duration="in-process", client=Clients, space=Spaces)
 def free_again(world: World, client: int, space: int) -> World | None:
     """The buffer of {client} is destroyed, which frees {space} once more."""
     here = world.readers[client]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rackproof.model.world import World
 
 
-@transition(step, key=Keys, space=Spaces)
+@transition(step, duration="in-process", key=Keys, space=Spaces)
 def evict_object(world: World, key: int, space: int) -> World | None:
     """{key} is evicted from {space}: a put needs the room."""
     waiting = some(
@@ -26,7 +26,7 @@ def evict_object(world: World, key: int, space: int) -> World | None:
     return _evicted(world, key, space)
 
 
-@transition(environment, key=Keys, space=Spaces)
+@transition(environment, duration="any-time", key=Keys, space=Spaces)
 def pressure(world: World, key: int, space: int) -> World | None:
     """{key} is evicted from {space}: others need memory."""
     return _evicted(world.spend("pressure"), key, space) if world.budget.pressure else None
@@ -43,7 +43,7 @@ def _evicted(world: World, key: int, space: int) -> World | None:
     return release(world, key, spare=False)
 
 
-@transition(client, key=Keys)
+@transition(client, duration="client-choice", key=Keys)
 def removal(world: World, key: int) -> World | None:
     """A user has {key} removed."""
     found = world.objects[key]
@@ -53,7 +53,7 @@ def removal(world: World, key: int) -> World | None:
     return drop_copies(world.with_object(key, oldest=found.put + 1), key)
 
 
-@transition(step, key=Keys, space=Spaces)
+@transition(step, duration="in-process", key=Keys, space=Spaces)
 def reclaim(world: World, key: int, space: int) -> World | None:
     """{space} is freed: {key} is no longer found in it, and nobody reads or writes it any more."""
     room, found = world.spaces[space], world.objects[key]
@@ -64,7 +64,7 @@ def reclaim(world: World, key: int, space: int) -> World | None:
     return world.with_space(space, owner=None, put=0)
 
 
-@transition(fault, key=Keys, space=Spaces)
+@transition(fault, duration="any-time", key=Keys, space=Spaces)
 def disk_eviction(world: World, key: int, space: int) -> World | None:
     """The disk with {space} is full, and drops {key}."""
     found, segment = world.objects[key], world.segments[world.lenders[space]]

@@ -11,8 +11,10 @@ from rackproof.checker.cli import KINDS, run
 from rackproof.checker.reference import SCENARIOS
 from rackproof.invariants import CATALOGUE
 from rackproof.model.build import TRANSITIONS
-from rackproof.model.protocol import CONCERNS, mechanisms
+from rackproof.model.protocol import CONCERNS, Protocol, mechanisms
 from rackproof.model.scope import Scope, fault_names
+from rackproof.model.timing.durations import durations
+from rackproof.model.timing.timeouts import TIMEOUTS
 from rackproof.scenarios.stacks import stack_names
 
 
@@ -52,6 +54,32 @@ def test_each_kind_is_listed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys, "stacks") == stack_names()
     assert "nvl72" in listed(capsys, "presets")
     assert len(listed(capsys, "transitions")) == len(TRANSITIONS)
+    assert set(TIMEOUTS) <= set(listed(capsys, "quantities"))
+    assert listed(capsys, "durations") == list(durations(Protocol()))
+
+
+def test_a_transition_tells_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "takes: kv-transfer to kv-transfer-at-worst + overwriting" in explained(capsys, "land")
+    assert "takes: any time" in explained(capsys, "crash")
+    assert "takes: kv-lease or more" in explained(capsys, "slow-read")
+    assert "takes: 0.5 x lease to lease" in explained(capsys, "lease-expires")
+
+
+def test_a_timeout_tells_its_values_and_where_they_are_from(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = explained(capsys, "kv-lease")
+    assert "the reference: 30 s; source: vllm nixl" in told
+    assert "as a key: timeouts: {kv-lease: 30 s}" in told
+    assert "vllm-nixl-timeout  480 s     VLLM_NIXL_ABORT_REQUEST_TIMEOUT" in told
+    assert "of: hold-expires" in told
+    assert "as a key: deployment: {network-rtt: 0.001 s}" in explained(capsys, "network-rtt")
+
+
+def test_a_stack_tells_the_timeouts_that_it_states(capsys: pytest.CaptureFixture[str]) -> None:
+    told = explained(capsys, "stack:dynamo")
+    assert "  timeouts it states:" in told.splitlines()
+    assert "inhibition        5 s       DYN_RUNTIME_INHIBITED_DURATION_SECS" in told
 
 
 def test_list_alone_lists_every_kind(capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,8 +149,8 @@ junk: 1
         "8: steps[1].crash.worker: there is no worker 'worker-7'; did you mean worker-1?",
         "9: steps[2].finsh: there is no such transition; did you mean finish?",
         "10: then.crashes_left: expected a whole number from 0 to 3, not 9",
-        "11: junk: there is no such key (there are: expect, fix, loop, name, notes, protocol, "
-        "rack, rackproof, scope, source, steps, then and 2 more)",
+        "11: junk: there is no such key (there are: deployment, expect, fix, loop, name, notes, "
+        "protocol, rack, rackproof, scope, source, steps and 4 more)",
     ]
 
 
