@@ -54,8 +54,8 @@ class Observer(Protocol):
     def begins(self, moment: Any, before: Any, after: Any) -> bool:
         """Whether a moment that is remembered before and after a firing is that firing's anew."""
 
-    def is_over(self, memory: Any, state: Any) -> bool:
-        """Whether what comes after is of no interest."""
+    def is_over(self, memory: Any, number: int) -> bool:
+        """Whether what comes after a state, given by its number, is of no interest."""
 
 
 class Blind:
@@ -80,9 +80,9 @@ class Blind:
         """Never asked."""
         raise NotImplementedError
 
-    def is_over(self, memory: Any, state: Any) -> bool:
+    def is_over(self, memory: Any, number: int) -> bool:
         """Never."""
-        del memory, state
+        del memory, number
         return False
 
 
@@ -401,7 +401,7 @@ class Classes:
                 tuple(n for n, _ in self.moves.of(state) if self.moves.is_timed(n, state)),
                 self.moves.running(state),
                 self.observer.moments(memory, plain),
-                self.observer.is_over(memory, plain),
+                self.observer.is_over(memory, state),
             )
         return self.places[key]
 

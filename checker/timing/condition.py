@@ -253,7 +253,7 @@ def clash(conflict: Conflict, values: Mapping[str, Fraction]) -> str:
     never = [limit.why for limit in conflict.limits if limit.unless]
     if never:
         return never[0]
-    amount = conflict.amount
+    amount = conflict.amount.folded(values, [name for name, value in values.items() if value])
     more = Amount.of(ZERO, {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(ZERO, {n: -k for n, k in amount.terms if k < 0})
     known = [f"{n} is {in_units(values[n])}" for n, _ in (*more.terms, *less.terms) if n in values]

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from rackproof.checker.lowering import lower
 from rackproof.checker.native import Native
+from rackproof.checker.native.native import Words
 from rackproof.checker.timing.durations import Durations
 from rackproof.model.kernel import Firing, System, successors
 
-FEW: Final = 300
+FEW: Final = 200
 """States that are found with the plain functions before native code is worth its compilation."""
 Move = tuple[int, int]
 """The number of a firing, and of the state it leads to."""
@@ -37,14 +38,13 @@ class Moves:
         self._spans: dict[Move, tuple[float, float]] = {}
         self.longest = 0.0
         self._ticks = durations.ticks_a_second
-        self.number(self.system.initial)
+        self._number(self.system.initial)
 
     def of(self, state: int) -> tuple[Move, ...]:
         """The moves of a state, by the number of the firing; not those that wait for ever."""
         if state not in self._moves:
-            plain = self.states[state]
             find = self._plain if len(self._moves) < FEW else self._native
-            found = [(n, self.number(after)) for n, after in find(plain)]
+            found = find(state)
             self._rests[state] = not any(self.firings[n].is_progress for n, _ in found)
             kept = (move for move in found if self.span(move[0], state)[0] < math.inf)
             self._moves[state] = tuple(kept)
@@ -94,8 +94,7 @@ class Moves:
             self._running[state] = tuple(found)
         return self._running[state]
 
-    def number(self, plain: Any) -> int:
-        """That of a state."""
+    def _number(self, plain: Any) -> int:
         number = self._numbers.setdefault(plain, len(self.states))
         if number == len(self.states):
             self.states.append(plain)
@@ -105,23 +104,31 @@ class Moves:
     def _order(self) -> dict[Firing, int]:
         return {firing: number for number, firing in enumerate(self.firings)}
 
-    def _plain(self, plain: Any) -> list[tuple[int, Any]]:
-        return [(self._order[firing], after) for firing, after in successors(self.system, plain)]
+    def _plain(self, state: int) -> list[Move]:
+        found = successors(self.system, self.states[state])
+        return [(self._order[firing], self._number(after)) for firing, after in found]
 
     @cached_property
-    def _native(self) -> Callable[[Any], list[tuple[int, Any]]]:
-        """Faster successors, where the lowered state leaves nothing out that anyone may look at."""
+    def _native(self) -> Callable[[int], list[Move]]:
+        """Faster moves, where the lowered state leaves nothing out that anyone may look at; all
+        from then on are found by it.
+        """
         relation = lower(self.system)
         if relation.unread:
             return self._plain
         native, schema = Native(relation), self.system.schema
         order = [self._order[action.firing] for action in relation.actions]
+        words = [native.layout.pack(schema.flatten(plain)) for plain in self.states]
+        numbers = {each: number for number, each in enumerate(words)}
 
-        def moves(plain: Any) -> list[tuple[int, Any]]:
-            found = native.successors(schema.flatten(plain))
-            return [(order[n], schema.unflatten(native.ordinals(words))) for n, words in found]
+        def number(after: Words) -> int:
+            found = numbers.setdefault(after, len(words))
+            if found == len(words):
+                words.append(after)
+                self.states.append(schema.unflatten(native.ordinals(after)))
+            return found
 
-        return moves
+        return lambda state: [(order[n], number(after)) for n, after in native.moves(words[state])]
 
 
 def moves_of(system: System) -> Moves:

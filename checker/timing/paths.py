@@ -19,10 +19,10 @@ from attrs import define, field, frozen
 
 from rackproof.checker.searched import Progress
 from rackproof.checker.timing.amounts import ZERO
-from rackproof.checker.timing.classes import EXACT, Blind, Bounds, Class, Classes, Place, Region
+from rackproof.checker.timing.classes import EXACT, Bounds, Class, Classes, Place, Region
 from rackproof.checker.timing.moves import Moves
 from rackproof.checker.timing.network import Conflict, Schedule
-from rackproof.checker.timing.stalls import nothing_ends, since
+from rackproof.checker.timing.stalls import Waits, nothing_ends, since
 from rackproof.checker.timing.windows import longest, timed
 from rackproof.checker.trace import Trace, run
 from rackproof.model.kernel import Charge, Firing, Timing
@@ -48,12 +48,8 @@ class Memory:
     served: frozenset[int] = frozenset()
 
 
-class Ways(Blind):
+class Ways(Waits):
     """Remembers the tags, the cost, and the moments that times are measured from."""
-
-    def __init__(self, moves: Moves) -> None:
-        self.timing, self.moves = moves.durations.timing, moves
-        self.is_done: dict[int, bool] = {}
 
     def start(self, state: Any) -> Memory:
         """Nothing told yet."""
@@ -95,31 +91,9 @@ class Ways(Blind):
         before, after = self.timing.seen(before), self.timing.seen(after)
         return bool(before[moment[1]] != after[moment[1]])
 
-    def is_over(self, memory: Any, state: Any) -> bool:
+    def is_over(self, memory: Any, number: int) -> bool:
         """Whether nobody waits, or gets anything, any more."""
-        waits = any(self.timing.waiting(state))
-        return bool(memory.early) and not waits and self._done(self.moves.number(state))
-
-    def _done(self, state: int) -> bool:
-        """Whether nothing that can come, at whatever time, is of any interest to a client."""
-        if state not in self.is_done:
-            reached, told = [state], self._told(state)
-            known = {state}
-            for at in reached:
-                for _, after in self.moves.of(at):
-                    if self._told(after) != told or self.is_done.get(after) is False:
-                        self.is_done[state] = False
-                        return False
-                    if after not in known and after not in self.is_done:
-                        known.add(after)
-                        reached.append(after)
-            self.is_done.update(dict.fromkeys(known, True))
-        return self.is_done[state]
-
-    def _told(self, state: int) -> tuple[object, object]:
-        """What clients have, and whether they wait."""
-        plain = self.moves.states[state]
-        return self.timing.seen(plain), self.timing.waiting(plain)
+        return bool(memory.early) and super().is_over(memory, number)
 
 
 def _true(waiting: Sequence[bool]) -> frozenset[int]:

@@ -61,8 +61,11 @@ class Possible:
 
     @cached_property
     def by_all(self) -> Condition | None:
-        """For which values of all quantities it is possible; None where that takes too long."""
-        return self._condition(self._names)
+        """For which values of all quantities it is possible, but for those that are nothing in this
+        run; None where that takes too long.
+        """
+        values = self.timing.durations.values
+        return self._condition(frozenset(name for name in self._names if values[name]))
 
     def _condition(self, free: frozenset[str]) -> Condition | None:
         try:
@@ -92,12 +95,12 @@ class Possible:
         if self.by_choice and not self.by_choice.is_never:
             yield f"Possible only when {' and '.join(self.by_choice.words)}"
         elif self.chosen and self.by_choice:
-            yield f"Impossible whatever {' and '.join(sorted(self.chosen))} may be"
+            yield f"This run is impossible whatever {' and '.join(sorted(self.chosen))} may be"
         every = self.by_all
         if every is None:
             yield "In terms of all quantities its condition is too large to tell"
         elif every.is_never:
-            yield "Impossible whatever all quantities may be"
+            yield "This run is impossible whatever all quantities may be"
         elif self.by_choice is None or every.words != self.by_choice.words:
             unmet = [inequality(amount) for amount in every.unmet]
             more = f" (and {len(unmet) - MOST_TOLD} more)" if unmet[MOST_TOLD:] else ""

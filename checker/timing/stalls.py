@@ -20,8 +20,9 @@ from rackproof.model.kernel import Firing, Timing
 class Waits(Blind):
     """Remembers of each client that waits since when it has got nothing."""
 
-    def __init__(self, timing: Timing) -> None:
-        self.timing = timing
+    def __init__(self, moves: Moves) -> None:
+        self.timing, self.moves = moves.durations.timing, moves
+        self.is_done: dict[int, bool] = {}
 
     def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
         """The numbers of the clients that wait."""
@@ -31,6 +32,33 @@ class Waits(Blind):
     def begins(self, moment: Any, before: Any, after: Any) -> bool:
         """Whether a client that waits has got something."""
         return bool(self.timing.seen(before)[moment] != self.timing.seen(after)[moment])
+
+    def is_over(self, memory: Any, number: int) -> bool:
+        """Whether nobody waits, or gets anything, any more."""
+        del memory
+        waits = self.timing.waiting(self.moves.states[number])
+        return not any(waits) and self._done(number)
+
+    def _done(self, state: int) -> bool:
+        """Whether nothing that can come, at whatever time, is of any interest to a client."""
+        if state not in self.is_done:
+            reached, told = [state], self._told(state)
+            known = {state}
+            for at in reached:
+                for _, after in self.moves.of(at):
+                    if self._told(after) != told or self.is_done.get(after) is False:
+                        self.is_done[state] = False
+                        return False
+                    if after not in known and after not in self.is_done:
+                        known.add(after)
+                        reached.append(after)
+            self.is_done.update(dict.fromkeys(known, True))
+        return self.is_done[state]
+
+    def _told(self, state: int) -> tuple[object, object]:
+        """What clients have, and whether they wait."""
+        plain = self.moves.states[state]
+        return self.timing.seen(plain), self.timing.waiting(plain)
 
 
 @frozen
@@ -66,8 +94,7 @@ def worst_stall(
     moves: Moves, bounds: Bounds | None = None, progress: Progress | None = None
 ) -> Stalls:
     """The longest that any client can wait for anything; ends at the first wait without end."""
-    timing = moves.durations.timing
-    classes = Classes(moves, Waits(timing), bounds or Bounds(), progress)
+    classes = Classes(moves, Waits(moves), bounds or Bounds(), progress)
     worst, longest_ticks = None, -1.0
     for found in classes.explore():
         latest = found.latest

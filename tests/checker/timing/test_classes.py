@@ -66,8 +66,7 @@ def test_most_random_worlds_have_paths_to_compare() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_regions_are_as_tight_as_they_can_be(seed: int) -> None:
     moves = moves_of(timed_worlds.random_timed(seed))
-    timing = moves.durations.timing
-    for found in Classes(moves, Waits(timing), Bounds(classes=300)).explore():
+    for found in Classes(moves, Waits(moves), Bounds(classes=300)).explore():
         closed = found.region.copy()
         for k in range(len(closed)):
             closed = np.minimum(closed, closed[:, k, None] + closed[None, k, :])
