@@ -344,3 +344,38 @@ def test_a_charge_of_a_step_that_moves_nothing_is_nothing() -> None:
     system = world()
     assert charged(system, [("dispatch", 0, 0)]) == Charge()
     assert duration_of(system, firing_of(system, "dispatch", 0, 0)).name == "dispatch"
+
+
+def test_a_prefill_worker_that_goes_once_decode_runs_hits_nobody() -> None:
+    system = world(rack=PAIR, scope={"tokens": 3}, faults={"crash": 1})
+    read, running = (plain_pair(0, 0, 1, 0, 3)[:n] for n in (5, 6))
+    assert tagged(system, [*read, ("crash", 0)]) == ["crash before the first token"]
+    assert tagged(system, [*running, ("crash", 0)]) == ["crash, no request hit"]
+
+
+def test_a_load_that_fails_and_is_recomputed_costs_a_prefill_more() -> None:
+    system = world(
+        mechanisms={"load-failure": "recompute"},
+        rack=PAIR,
+        scope={"tokens": 2},
+        faults={"transfer-failure": 1},
+    )
+    steps = plain_pair(0, 0, 1, 0, 2)
+    steps[4] = ("transfer_failure", 0, 0, 1)
+    plain = charged(system, plain_pair(0, 0, 1, 0, 2))
+    failed = charged(system, steps)
+    assert (failed.bytes_moved, failed.tokens_recomputed) == (0, 3000)
+    prefill, handed = costs().prefill(0, 0).joules, 8 * KV * 5e-12
+    assert failed.joules == pytest.approx(plain.joules + prefill - handed, rel=1e-6)
+    first = next(m for m in moments(system, steps) if m.firing.transition.name == "emit")
+    assert span(system, first.before, first.firing)[0] == pytest.approx(96.37e-3, abs=5e-6)
+    assert "prefill at the decode worker" in tagged(system, steps)
+
+
+def test_a_short_prompt_takes_a_step_and_moves_nothing() -> None:
+    system = world(rack=PAIR, scope={"tokens": 2, "short": True})
+    steps = plain_pair(0, 0, 1, 0, 2)
+    del steps[4:6]
+    first = next(m for m in moments(system, steps) if m.firing.transition.name == "emit")
+    assert span(system, first.before, first.firing)[0] == costs(tokens=2).step_s(1)
+    assert charged(system, steps).bytes_moved == 0

@@ -213,3 +213,29 @@ def test_a_read_of_a_block_that_was_given_away_may_meet_the_next_prefill() -> No
     held, given_away = (span(system, state, land)[1] for state in (run[-1].after, freed))
     assert held == pytest.approx(9.15e-4, rel=1e-3)
     assert given_away == pytest.approx(held + 96.37e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize(("probes", "most"), [(False, 5.0), (True, 18.0)])
+def test_who_is_probed_before_it_is_restored_waits_for_the_probe(probes: bool, most: float) -> None:
+    system = world(
+        mechanisms={"probe-before-restore": probes},
+        rack={"aggregated": 1},
+        faults={"disconnect": 1},
+    )
+    steps = [("dispatch", 0, 0), ("start_stream", 0, 0, 0), ("disconnect", 0, 0)]
+    *_, last = moments(system, [*steps, ("notice", 0, 0, 0)])
+    assert span(system, last.after, firing_of(system, "restore", 0)) == (5.0, most)
+
+
+def test_a_booking_is_as_old_as_its_dispatch() -> None:
+    system = world(rack={"aggregated": 1}, scope={"tokens": 1}, faults={"lost-release": 1})
+    steps = [("dispatch", 0, 0), ("start_stream", 0, 0, 0), ("finish_with_last_token", 0, 0, 0)]
+    steps += [("receive", 0, 0), ("receive_finish", 0, 0), ("lost_release", 0)]
+    expire = firing_of(system, "expire_booking", 0)
+    since = duration_of(system, expire).since
+    assert since is not None
+    run = list(moments(system, steps))
+    assert not since(run[0].before, expire)
+    assert all(since(m.after, expire) for m in run)
+    assert [expire.apply(system, m.after) is not None for m in run] == [False] * 5 + [True]
+    assert span(system, run[-1].after, expire) == (300.0, 360.0)
