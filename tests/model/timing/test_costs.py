@@ -415,3 +415,9 @@ def test_a_model_that_does_not_fit_is_refused_when_a_world_is_made() -> None:
     placement = place(preset("nvl72"), prefill=1, decode=1)
     with pytest.raises(ModelError, match="llama-3-405b does not fit"):
         timing(Protocol(), Scope(), placement, Deployment(model="llama-3-405b"))
+
+
+def test_a_fault_among_peers_hits_no_request() -> None:
+    system = world(rack={"prefill": 1, "decode": 1}, scope={"links": 1}, faults={"peer-crash": 1})
+    steps: list[Step] = [("dispatch", 0, 0), ("peer_crash", 0)]
+    assert tagged(system, steps) == ["peer crash, no request hit"]
