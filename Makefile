@@ -18,7 +18,7 @@ USABLE = [ -e .venv/pyvenv.cfg ] && $(PIP) --version &>/dev/null && \
 # The editable install is a tree of links, one a file, so that type checkers see it too. A file that
 # comes or goes needs a new tree, hence a stamp named after the list of files (and after this folder
 # and the Python, either of which makes a .venv stale).
-FILES := find model invariants scenarios checker -name '*.py' -o -name '*.yaml' -o -name '*.j2' -o -name py.typed
+FILES := find model invariants scenarios checker -name '*.py' -o -name '*.yaml' -o -name '*.j2' -o -name py.typed -o -path '*/data/*'
 STAMP := .venv/installed-$(shell { $(FILES) | LC_ALL=C sort; pwd; $(PYTHON) --version 2>&1 || true; } | cksum | cut -d ' ' -f 1)
 
 .PHONY: verify

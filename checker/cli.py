@@ -28,6 +28,8 @@ KINDS: Final = (
     "bugs",
     "drills",
     "exams",
+    "performance",
+    "questions",
     "scope",
     "quantities",
     "durations",
@@ -436,6 +438,56 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
     return write(target, form, names, fixed=fixed, out=out)
 
 
+@cli.command(epilog="Example: rackproof simulate scenarios/performance/rack-study.yaml")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--ask", "asked", multiple=True, metavar="QUESTION", help="What is asked (more than once)."
+)
+@click.option(
+    "--variant", "variants", multiple=True, metavar="NAME", help="Only this (more than once)."
+)
+@click.option(
+    "--plot", "plot_to", type=click.Path(path_type=Path), metavar="DIR", help="Draw plots as SVG."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change every variant: deployment.prefill.instances=9.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Of synthetic workloads."
+)
+@click.option(
+    "--json", "json_file", type=OUTPUT, metavar="FILE", help="Also write JSON (-: stdout)."
+)
+def simulate(
+    files: Sequence[str],
+    asked: Sequence[str],
+    variants: Sequence[str],
+    plot_to: Path | None,
+    settings: Sequence[str],
+    seed: int | None,
+    json_file: str | None,
+) -> int:
+    """Simulate a deployment under a workload, and answer questions about its performance.
+
+    A FILE has a deployment, a workload, an SLO and variants of these (rackproof list performance
+    shows those that are bundled). Without --ask each variant is run, and where figures were
+    published, these are told beside the computed ones. Questions are told by rackproof list
+    questions: sizes of pools, shapes of requests, transfer or recompute, what is wrong, and more.
+
+    Exit status: 0 answered; 1 a published figure differs; 2 bad input.
+    """
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.performance.command import simulation  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    session = Session(Options(), json_file=json_file)
+    return simulation(session, asked, variants, settings, plot_to, seed).tell(files)
+
+
 @cli.command("list", epilog="Example: rackproof list properties")
 @click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
 @click.option(
@@ -446,8 +498,8 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
 def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
     """List what there is, all of it or one KIND.
 
-    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams or
-    scope.
+    A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams,
+    performance, questions or scope.
     """
     from rackproof.checker.reference import listing  # noqa: PLC0415
 

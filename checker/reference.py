@@ -119,7 +119,8 @@ def explanation(name: str) -> list[str]:
 
 def bundled() -> dict[str, Path]:
     """The bundled scenarios by the names of their files, without the ending."""
-    entries = [entry for folder in ("bugs", "drills") for entry in _scenarios(folder)]
+    folders = ("bugs", "drills", "performance")
+    entries = [entry for folder in folders for entry in _scenarios(folder)]
     return {entry.name: entry.subject for entry in entries}
 
 
@@ -416,7 +417,21 @@ def _scenario(path: Path) -> list[str]:
         if key in texts:
             lines += _paragraph(texts[key])
     lines += [f"  source: {texts['source']}"] if "source" in texts else []
-    return [*lines, f"  rackproof verify {_from_here(path)}"]
+    command = "simulate" if path.parent.name == "performance" else "verify"
+    return [*lines, f"  rackproof {command} {_from_here(path)}"]
+
+
+def _questions() -> list[Entry]:
+    from rackproof.checker.performance.questions import QUESTIONS, asked  # noqa: PLC0415
+
+    return [Entry(name, name, asked, _question) for name in QUESTIONS]
+
+
+def _question(name: str) -> list[str]:
+    from rackproof.checker.performance.questions import asked  # noqa: PLC0415
+
+    example = _from_here((SCENARIOS / "performance" / "rack-study.yaml").resolve())
+    return [*_paragraph(asked(name)), f"  rackproof simulate {example} --ask {name}"]
 
 
 def scope_texts() -> dict[str, str]:
@@ -477,6 +492,8 @@ _ENTRIES: Final[dict[str, Callable[[], list[Entry]]]] = {
     "bugs": lambda: _scenarios("bugs"),
     "drills": lambda: _scenarios("drills"),
     "exams": lambda: _scenarios("exams"),
+    "performance": lambda: _scenarios("performance"),
+    "questions": _questions,
     "scope": _scope,
     "quantities": _quantities,
     "durations": _durations,
@@ -491,6 +508,8 @@ _ONE: Final = {
     "bugs": "bug",
     "drills": "drill",
     "exams": "exam",
+    "performance": "file for simulate",
+    "questions": "question for simulate",
     "scope": "key of a scope",
     "quantities": "quantity of time",
     "durations": "duration",

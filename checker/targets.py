@@ -12,7 +12,8 @@ from attrs import frozen
 from rackproof.checker.reference import nearest_target
 from rackproof.scenarios.document import read_text
 from rackproof.scenarios.errors import ScenarioError
-from rackproof.scenarios.loader import is_scenario, load
+from rackproof.scenarios.loader import is_scenario, load, loads
+from rackproof.scenarios.performance.kind import is_plan
 from rackproof.scenarios.schema import Case, Scenario
 from rackproof.scenarios.settings import own_setting
 from rackproof.scenarios.stacks import check_stack
@@ -77,7 +78,10 @@ def load_file(path: Path) -> Scenario:
     """Read a scenario; where there is no such file, the message says what may have been meant."""
     if not os.path.lexists(path) and (near := nearest_target(str(path))):
         raise InputError(f"{path}: there is no such file{near}")
-    return load(path)
+    text = read_text(path)
+    if is_plan(text):
+        raise InputError(f"{path}: is a deployment with a workload: rackproof simulate {path}")
+    return loads(text, path)
 
 
 def _in_folder(folder: Path, left_out: list[Path]) -> Iterator[Target]:
@@ -102,7 +106,8 @@ def _is_met_elsewhere(path: Path, folder: Path) -> bool:
 def _seems_scenario(path: Path) -> bool:
     """Whether a file is meant as a scenario; one that cannot be read is, so that it is told."""
     try:
-        return is_scenario(read_text(path))
+        text = read_text(path)
+        return is_scenario(text) and not is_plan(text)
     except ScenarioError:
         return True
 

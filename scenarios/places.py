@@ -34,6 +34,10 @@ class Place:
         """Note a problem with this value."""
         self.problems.add(self.line, self.key, message)
 
+    def lacks(self, key: str) -> None:
+        """Note that a key is missing from this map."""
+        self.problems.add(self.line, f"{self.key}.{key}", "is missing")
+
     def wrong(self, expected: str) -> None:
         """Note that something else was expected here."""
         self.fail(f"expected {expected}, not {self.seen}")

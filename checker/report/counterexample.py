@@ -12,11 +12,11 @@ from rackproof.checker.report.setting import remedy, scope_in_words
 from rackproof.checker.report.stack import mended
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.classes import Bounds
-from rackproof.checker.timing.durations import Durations
+from rackproof.checker.timing.durations import Durations, with_values
 from rackproof.checker.timing.moves import Moves
 from rackproof.checker.timing.possible import Possible, amount_in_words, charges, possible
 from rackproof.checker.timing.reach import violations
-from rackproof.checker.trace import Step, Trace
+from rackproof.checker.trace import Step, Trace, run
 from rackproof.checker.verdicts import Result, counted
 from rackproof.checker.verify import Report
 from rackproof.model.kernel import Property, Scope
@@ -101,11 +101,33 @@ def another(timing: Possible, prop: Property) -> list[str]:
             f"Another run that violates it is possible by default, with {size}:",
             *run_in_words(found.trace, timing=possible(found.trace)),
         ]
+    if seen.reason is None and (kinder := by_other_values(timing, prop)):
+        return kinder
     if seen.reason is not None:
         return [f"Whether another run is possible was not settled within {seen.reason}"]
     what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
     return [
         f"By default {what} violates it: {seen.classes:,} state classes were seen, all there are"
+    ]
+
+
+def by_other_values(timing: Possible, prop: Property) -> list[str]:
+    """A run that violates a property once what is chosen does not stand in its way, and where it is
+    possible; nothing where there is none.
+    """
+    system, kinder = timing.timing.trace.system, timing.kinder
+    moves = Moves(Durations(with_values(system, kinder)))
+    seen = violations(moves, [prop], Bounds(classes=MOST_CLASSES)) if kinder else None
+    if seen is None or prop.name not in seen.violated:
+        return []
+    firings = [step.firing for step in seen.violated[prop.name].trace.steps]
+    other = possible(run(system, firings))
+    if other is None or not other.by_choice or other.by_choice.is_never:
+        return []
+    told = " and ".join(other.by_choice.words)
+    return [
+        f"By default no run violates it; this one does where {told}:",
+        *run_in_words(other.timing.trace, timing=other),
     ]
 
 

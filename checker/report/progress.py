@@ -58,6 +58,12 @@ class Ticker:
         if self._status is not None:
             self._status.update(f"{self.label}: {self._words}, {in_words(seen.seconds)}")
 
+    def says(self, words: str) -> None:
+        """Renew the line of something that is no search."""
+        self._words = words
+        if self._status is not None:
+            self._status.update(f"{self.label}: {words}")
+
     def _show(self) -> None:
         from rich.console import Console  # noqa: PLC0415
 

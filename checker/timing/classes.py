@@ -445,7 +445,7 @@ class Classes:
                 if next(spans) == next(spans):
                     yield variable, 1 + place.timed.index(firing)
         for firing in target.running:
-            if firing in place.running:
+            if firing in place.running and firing != number:
                 yield target.since(firing), place.since(firing)
         for moment in target.moments:
             if moment in place.moments and not self.observer.begins(moment, *states):

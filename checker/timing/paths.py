@@ -66,7 +66,8 @@ class Ways(Blind):
         tags, charge = memory.tags, timing.charge(before, firing, after)
         for tag in timing.tags(before, firing, after):
             tags = tags if tags[-1:] == (tag,) else (*tags, tag)
-        waits = _true(timing.waiting(after))
+        waits, asked = _true(timing.waiting(after)), memory.early | memory.late
+        left = _true(timing.waiting(before)) - waits
         seen = zip(timing.seen(before), timing.seen(after), strict=True)
         got = {n for n, (old, now) in enumerate(seen) if old != now}
         early = memory.early or waits
@@ -75,7 +76,7 @@ class Ways(Blind):
             _added(memory.costs, charge),
             early,
             memory.late | (waits - early),
-            memory.served | (got & (memory.early | memory.late)),
+            memory.served | ((got | left) & asked),
         )
 
     def moments(self, memory: Any, state: Any) -> tuple[Any, ...]:
@@ -153,8 +154,9 @@ class Range:
 class PathClass:
     """All runs with the same tags; times in seconds, ``math.inf`` where something has no end.
 
-    first: from when a client asks until it first gets something. total: until nobody waits. stall:
-    the worst of any client; its least is what a run was seen to have, its most what none passes.
+    first: from when a client asks until it first gets something, or need not wait for it. total:
+    until nobody waits. stall: the worst of any client; its least is what a run was seen to have,
+    its most what none passes.
     example: a run with as few faults and steps as any. worst: one with its worst stall, and times.
     reason: why a wait in it may never end.
     """

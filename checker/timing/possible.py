@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -101,6 +102,16 @@ class Possible:
             unmet = [inequality(amount) for amount in every.unmet]
             more = f" (and {len(unmet) - MOST_TOLD} more)" if unmet[MOST_TOLD:] else ""
             yield f"In terms of all quantities it takes {' and '.join(unmet[:MOST_TOLD])}{more}"
+
+    @property
+    def kinder(self) -> dict[str, float]:
+        """Values of what is chosen, of the quantities that clash, with which they do not."""
+        if isinstance(self.found, Schedule):
+            return {}
+        never = {name for limit in self.found.limits for name in limit.unless}
+        less = {name for name, times in self.found.amount.terms if times < 0} | never
+        names = {name for name, _ in self.found.amount.terms} | never
+        return {name: 0.0 if name in less else math.inf for name in sorted(names & self.chosen)}
 
     @property
     def told(self) -> str:

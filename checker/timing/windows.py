@@ -53,6 +53,8 @@ def windows(trace: Trace, durations: Durations) -> Iterator[Window]:
         for firing in held:
             if not durations.holds_back(firing, state):
                 since.pop(firing, None)
+            elif firing == fired[number]:
+                since[firing] = number
             else:
                 since.setdefault(firing, number)
     for firing, (begin, span) in opened.items():

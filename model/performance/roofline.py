@@ -34,12 +34,12 @@ class Work:
     link_bytes: float
     seconds: float
     joules: float
-    compute_s: float
-    memory_s: float
-    link_s: float
-    compute_J: float  # noqa: N815 (the unit)
-    memory_J: float  # noqa: N815
-    link_J: float  # noqa: N815
+    compute_s: float = 0.0
+    memory_s: float = 0.0
+    link_s: float = 0.0
+    compute_J: float = 0.0  # noqa: N815 (the unit)
+    memory_J: float = 0.0  # noqa: N815
+    link_J: float = 0.0  # noqa: N815
 
     @property
     def bound(self) -> str:
@@ -82,6 +82,11 @@ class Engine:
     def link(self) -> Link:
         """The link over which its GPUs talk."""
         return self.gpu.link
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return self.model.layers
 
     @property
     def _room(self) -> float:

@@ -135,12 +135,17 @@ def fired(system: System, now: Moment) -> Iterator[Moment]:
             now,
             state=after,
             clocks=tuple(running.get((one[0], *one[2:]), one) for one in anew),
-            held=tuple((f, dict(now.held).get(f, 0)) for f in held_in(system, after)),
+            held=tuple(
+                (f, 0 if f == firing else dict(now.held).get(f, 0)) for f in held_in(system, after)
+            ),
             ages=tuple(
                 (now.ages[n] if waited[n] and same[n] else 0) if waits[n] else None for n in numbers
             ),
             asked=tuple(now.asked[n] or ((0, False) if waits[n] else None) for n in numbers),
-            first=tuple(now.first[n] or (now.asked[n] if not same[n] else None) for n in numbers),
+            first=tuple(
+                now.first[n] or (now.asked[n] if not same[n] or waited[n] > waits[n] else None)
+                for n in numbers
+            ),
             tags=tags,
             faults=now.faults + (firing.transition.kind is Kind.FAULT),
             costs=(

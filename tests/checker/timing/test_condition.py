@@ -58,13 +58,14 @@ class Told:
                 if duration.most is not None:
                     yield passed <= self.amount(duration.most)
                 if step.firing == firing:
-                    begun = since if duration.since is None else held[0]
-                    yield self.times[number] - begun >= self.amount(duration.least)
+                    least = self.amount(duration.least)
+                    yield self.times[number] - (held[0] if duration.since else since) >= least
             if firing not in self.possible[number]:
                 since = None
             elif since is None or step.firing == firing:
                 since = self.times[number]
-            held = [*held, self.times[number]] if self.is_held(firing, number) else []
+            begun = [self.times[number]] if self.is_held(firing, number) else []
+            held = [*held, *begun] if begun and step.firing != firing else begun
 
     def is_held(self, firing: Firing, number: int) -> bool:
         """Whether that is so which the least of an instance counts from, if it has such a thing."""

@@ -16,6 +16,8 @@ import math
 from timed_worlds import *
 fast, slow = lease(), lease(read_s=40.0)
 unset = lease(lease_s=math.inf)
+settled = {n: with_changes(q, chosen=False) for n, q in fast.timing.quantities.items()}
+fixed = with_changes(fast, timing=with_changes(fast.timing, quantities=settled))
 dog = watchdog(1, 4, 10)
 timers = racing(0.003, 5)
 stuck = waiting_for_ever(timers)
@@ -139,11 +141,18 @@ def test_a_counterexample_that_no_clock_allows_says_so(capsys: pytest.CaptureFix
         "Timing: impossible by default (lease 30 s): it takes lease + reuse <= 2 s, "
         "but lease is 30 s and reuse is 500 ms"
     )
-    assert told[begin + 1 : begin + 4] == [
+    assert told[begin + 1 : begin + 5] == [
         "Possible only when lease <= 1.5 s",
         "In terms of all quantities it takes lease + reuse <= 2 s",
-        "By default no run violates it: 5 state classes were seen, all there are",
+        "By default no run violates it; this one does where lease <= 1.5003 s:",
+        "1. The lease ends.",
     ]
+
+
+def test_that_no_value_of_what_is_chosen_helps_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "own.py:fixed"]) == 1
+    told = lines(capsys.readouterr().out)
+    assert "By default no run violates it: 5 state classes were seen, all there are" in told
 
 
 def test_another_run_that_is_possible_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

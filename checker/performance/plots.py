@@ -1,0 +1,96 @@
+"""Plots as SVG, by matplotlib where it is installed: the same data, the same bytes."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from pathlib import Path
+from typing import Any, Final
+
+from rackproof.checker.performance.answers import Axis, Plot
+from rackproof.scenarios.worlds import InputError
+
+ABSENT: Final = "--plot needs matplotlib, which is not installed: pip install 'rackproof[plots]'"
+MARKED: Final = 40
+"""Points of a curve up to which each is marked."""
+WRAPPED: Final = 70
+DECADES: Final = 3.5
+"""Of a logarithmic axis, below which 2 and 5 are named beside 1."""
+_STYLE: Final[dict[str, Any]] = {
+    "svg.hashsalt": "rackproof",  # identifiers in the file, otherwise random
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.figsize": (7.5, 4.5),
+    "figure.constrained_layout.use": True,
+}
+
+
+def check(folder: Path) -> None:
+    """Raise ``InputError`` where plots cannot be drawn, or not there."""
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ImportError:
+        raise InputError(ABSENT) from None
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--plot {folder}: is a file, not a folder")
+
+
+def draw(plot: Plot, folder: Path, stem: str) -> Path:
+    """Write a plot; its file. ``InputError`` where the folder takes none."""
+    import matplotlib as mpl  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    path = folder / f"{slug(stem)}-{slug(plot.name)}.svg"
+    style: dict[Any, Any] = {**mpl.rcParamsDefault, **_STYLE}
+    with mpl.rc_context(style):
+        figure = Figure()
+        _fill(figure.subplots(), plot)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, metadata={"Date": None, "Creator": "rackproof"})
+        except OSError as error:
+            raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
+    return path
+
+
+def _fill(axes: Any, plot: Plot) -> None:
+    for series in plot.series:
+        few = len(series.xs) <= MARKED
+        axes.plot(series.xs, series.ys, marker="o" if few else "", ms=4, label=series.label)
+    for mark in plot.marks:
+        axes.axvline(mark.x, color="0.35", ls="--", lw=1, label=mark.label)
+    axes.set_xscale("log" if plot.x.log else "linear")
+    axes.set_yscale("log" if plot.y.log else "linear")
+    for axis, wanted in ((axes.xaxis, plot.x), (axes.yaxis, plot.y)):
+        _scale(axis, wanted)
+    for level, label in plot.levels:
+        axes.axhline(level, color="0.35", ls=":", lw=1.2)
+        place = axes.get_yaxis_transform()
+        axes.text(1.0, level, f" {label}", transform=place, va="center", fontsize="small")
+    title = textwrap.fill(plot.title, WRAPPED)
+    axes.set(title=title, xlabel=plot.x.label, ylabel=plot.y.label)
+    if len(plot.series) + len(plot.marks) > 1:
+        axes.legend(frameon=False, fontsize="small")
+
+
+def _scale(axis: Any, wanted: Axis) -> None:
+    """Plain numbers, on a logarithmic axis too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    if not wanted.log:
+        return
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < DECADES else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def slug(text: str) -> str:
+    """A text as part of the name of a file."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "plot"

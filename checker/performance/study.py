@@ -1,0 +1,59 @@
+"""A file with its runs: each variant is simulated once, whatever is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import define, field
+
+from rackproof.model.performance.simulation import Deployment, Run, Slo, simulate
+from rackproof.scenarios.performance.plan import Plan, Variant, Workload
+
+Progress = Callable[[str], None]
+
+
+def quiet(_text: str) -> None:
+    """Progress that nobody watches."""
+
+
+@define
+class Study:
+    """What a question asks: the plan, and runs of its variants. progress: is told what runs now."""
+
+    plan: Plan
+    progress: Progress = quiet
+    _runs: dict[str, Run] = field(factory=dict)
+
+    @property
+    def base(self) -> Variant:
+        """The first variant, of which questions with one deployment are asked."""
+        return self.plan.variants[0]
+
+    def run(self, variant: Variant) -> Run:
+        """The run of a variant of the plan."""
+        if variant.name not in self._runs:
+            self.progress(variant.name)
+            self._runs[variant.name] = run(
+                variant.deployment, variant.workload, variant.slo, variant.warm_up
+            )
+        return self._runs[variant.name]
+
+    def runs(self) -> list[tuple[Variant, Run]]:
+        """Every variant with its run."""
+        return [(variant, self.run(variant)) for variant in self.plan.variants]
+
+
+def run(deployment: Deployment, workload: Workload, slo: Slo, warm_up: float) -> Run:
+    """One simulation; the workload is gone through request by request."""
+    return simulate(deployment, workload, slo, warm_up=warm_up, count=len(workload))
+
+
+def sweep(
+    study: Study, label: str, deployments: Sequence[Deployment], variant: Variant
+) -> list[Run]:
+    """The workload of a variant on other deployments."""
+    runs = []
+    for number, deployment in enumerate(deployments, 1):
+        study.progress(f"{label} {number}/{len(deployments)}")
+        runs.append(run(deployment, variant.workload, variant.slo, variant.warm_up))
+    return runs

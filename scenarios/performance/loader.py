@@ -1,0 +1,229 @@
+"""From a file to a ``Plan``, or to a ``ScenarioError`` that tells everything wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.model.performance.measures import MEASURES
+from rackproof.model.performance.simulation import Aggregated, Deployment, Slo
+from rackproof.model.performance.workload import mooncake_rows
+from rackproof.model.performance.workload.mooncake import BLOCK_TOKENS
+from rackproof.scenarios.document import Node, Pairs, Scalar, parse, read_text
+from rackproof.scenarios.errors import Problems
+from rackproof.scenarios.performance.amounts import DURATION, SHARE, tokens
+from rackproof.scenarios.performance.deployments import read_deployment
+from rackproof.scenarios.performance.overrides import merged
+from rackproof.scenarios.performance.plan import Plan, Published, Variant, Workload
+from rackproof.scenarios.performance.sections import SECTIONS, read_section
+from rackproof.scenarios.performance.workloads import read_slo, read_workload
+from rackproof.scenarios.places import Place
+from rackproof.scenarios.schema import VERSION
+from rackproof.scenarios.worlds import InputError
+
+TEXTS: Final = ("name", "source", "why", "notes")
+SIMULATED: Final = ("deployment", "workload", "slo", "warm-up")
+KEYS: Final = ("rackproof", *TEXTS, *SIMULATED, "variants", "published")
+MOST_VARIANTS: Final = 1_000
+WARM_UP: Final = 0.1
+IDEAL: Final = "hand-off-ideal"
+UNITS: Final[Mapping[str, Mapping[str, float]]] = {
+    "seconds": DURATION.units,
+    "share": {"%": 0.01},
+    "joules": {"J": 1},
+    "tokens/s": {"tok/s": 1},
+    "requests/s": {"/s": 1},
+}
+"""The units in which figures of each kind are printed, and what they are worth in SI."""
+
+
+def load(path: Path, changes: Sequence[Node] = (), seed: int | None = None) -> Plan:
+    """Read a file; changes are laid over every variant. ``ScenarioError`` names every mistake."""
+    return loads(read_text(path), path, changes, seed)
+
+
+def loads(text: str, path: Path, changes: Sequence[Node] = (), seed: int | None = None) -> Plan:
+    """Read a file from a text; relative paths in it start where ``path`` is."""
+    problems = Problems(path)
+    root = Place(parse(text, path), "", 0, problems)
+    found = root.record((*KEYS, *SECTIONS), "a map that begins with rackproof: 1")
+    reading = _Reading(path, root, found, problems, tuple(changes), seed)
+    plan = reading.plan() if found else None
+    problems.check()
+    assert plan is not None, "a file that cannot be read has a problem"
+    return plan
+
+
+@frozen
+class _Reading:
+    """One file, part by part."""
+
+    path: Path
+    root: Place
+    found: Mapping[str, Place]
+    problems: Problems
+    changes: tuple[Node, ...]
+    seed: int | None
+
+    def plan(self) -> Plan | None:
+        self._version()
+        texts = {key: self.found[key].text() or "" for key in TEXTS if key in self.found}
+        if "name" not in self.found:
+            self.problems.add(1, "name", "is missing: tell in one line what is simulated")
+        variants, names = self._variants()
+        published = self._published([name for name in names if name is not None])
+        sections = {
+            key: read_section(key, self.found[key]) for key in SECTIONS if key in self.found
+        }
+        if self.problems.found:
+            return None
+        name = texts.pop("name")
+        return Plan(self.path, name, variants, published, sections=sections, **texts)
+
+    def _version(self) -> None:
+        version = self.found.get("rackproof")
+        if version is None:
+            self.problems.add(1, "rackproof", "is missing: a file begins with rackproof: 1")
+        elif version.value != VERSION or type(version.value) is not int:
+            version.wrong(f"{VERSION}, the version of the format")
+
+    # Variants
+
+    def _variants(self) -> tuple[tuple[Variant, ...], list[str | None]]:
+        """The variants, and the names of those that could not be read too."""
+        if "variants" not in self.found:
+            only = self._variant(None, self._base())
+            return ((), []) if only is None else ((only,), [only.name])
+        places = list(self.found["variants"].items("a list of variants"))
+        if not places or len(places) > MOST_VARIANTS:
+            self.found["variants"].fail(f"has {len(places):,} entries; from 1 to {MOST_VARIANTS:,}")
+        read = [self._changed(place) for place in places]
+        names = [name for name, _ in read]
+        for place, name in zip(places, names, strict=True):
+            if name is not None and names.count(name) > 1:
+                place.fail(f"there are two variants with the name {name!r}")
+        return tuple(variant for _, variant in read if variant is not None), names
+
+    def _changed(self, place: Place) -> tuple[str | None, Variant | None]:
+        """The base with what one variant changes, and its name."""
+        found = place.record(("name", *SIMULATED), "a map with a name, and what it changes")
+        if "name" not in found and place.is_map:
+            place.fail("has no name")
+        name = found["name"].text() if "name" in found else None
+        if not isinstance(place.node, Pairs) or name is None:
+            return None, None
+        own = tuple((k, n) for k, n in place.node.entries if k.text in SIMULATED)
+        return name, self._variant(name, merged(self._base(), Pairs(place.line, own)))
+
+    def _base(self) -> Node:
+        assert isinstance(self.root.node, Pairs), "it has entries"
+        line = self.root.node.line
+        return Pairs(line, tuple((k, n) for k, n in self.root.node.entries if k.text in SIMULATED))
+
+    def _variant(self, name: str | None, node: Node) -> Variant | None:
+        """What one variant comes to, all changes applied."""
+        for change in self.changes:
+            node = merged(node, change)
+        found = Place(node, "", 0, self.problems).record(SIMULATED)
+        for key in ("deployment", "workload"):
+            if key not in found:
+                self.problems.add(1, key, "is missing")
+        deployment = workload = None
+        if "deployment" in found:
+            deployment = read_deployment(found["deployment"], self.path)
+        if "workload" in found:
+            workload = read_workload(self._seeded(found["workload"]), self.path)
+        slo = read_slo(found["slo"]) if "slo" in found else Slo()
+        warm_up = WARM_UP
+        if "warm-up" in found:
+            warm_up = SHARE.read(found["warm-up"], high=0.99, least=True) or 0.0
+        if deployment is None or workload is None or slo is None:
+            return None
+        self._check_blocks(found["deployment"], deployment, workload)
+        return Variant(name or shape(deployment), deployment, workload, slo, warm_up)
+
+    def _check_blocks(self, place: Place, deployment: Deployment, workload: Workload) -> None:
+        """A cache has the blocks of the trace, or its hits would be of other tokens."""
+        cache, trace = deployment.cache, getattr(workload, "rows", None) is mooncake_rows
+        if cache is not None and trace and cache.block_tokens != BLOCK_TOKENS:
+            self.problems.add(
+                place.line,
+                f"{place.key}.prefix-cache.block",
+                f"is {cache.block_tokens} tokens; the blocks of the trace have {BLOCK_TOKENS}",
+            )
+
+    def _seeded(self, place: Place) -> Place:
+        """The workload with the seed of the command line."""
+        if self.seed is None:
+            return place
+        if isinstance(place.node, Pairs) and "synthetic" not in {
+            k.text for k, _ in place.node.entries
+        }:
+            raise InputError(f"{self.path}: --seed: its workload is a trace, which has no seed")
+        seed = Scalar(0, self.seed, str(self.seed))
+        change = _map("synthetic", _map("seed", seed))
+        return Place(merged(place.node, change), place.key, place.line, place.problems)
+
+    # Published figures
+
+    def _published(self, variants: Sequence[str]) -> tuple[Published, ...]:
+        if "published" not in self.found:
+            return ()
+        items = self.found["published"].items("a list of figures")
+        read = [_figure(item, variants) for item in items]
+        return tuple(figure for figure in read if figure is not None)
+
+
+def _map(key: str, node: Node) -> Pairs:
+    return Pairs(0, ((Scalar(0, key, key), node),))
+
+
+def shape(deployment: Deployment) -> str:
+    """A deployment in short: 12 prefill + 6 decode."""
+    if isinstance(deployment, Aggregated):
+        return f"{deployment.pool.count} aggregated"
+    return f"{deployment.prefill.count} prefill + {deployment.decode.count} decode"
+
+
+def _figure(place: Place, variants: Sequence[str]) -> Published | None:
+    keys = ("figure", "of", "measure", "value", "note")
+    found = place.record(keys, f"a map with {', '.join(keys[:-1])}")
+    for key in keys[:-1]:
+        if key not in found:
+            place.lacks(key)
+    if not found.keys() >= set(keys[:-1]):
+        return None
+    title = found["figure"].text()
+    of = found["of"].choice(variants, "variant")
+    measure, count = _measure(found["measure"])
+    printed = _printed(found["value"], measure)
+    note = found["note"].text() if "note" in found else ""
+    if title is None or of is None or measure is None or printed is None:
+        return None
+    return Published(title, of, measure, count, *printed, note or "")
+
+
+def _measure(place: Place) -> tuple[str | None, int | None]:
+    """A measure of a run, or the ideal hand-off of so many tokens."""
+    if place.is_map:
+        found = place.record((IDEAL,), f"a measure, or {{{IDEAL}: 3000 tokens}}")
+        count = tokens(found[IDEAL]) if IDEAL in found else None
+        return (None if count is None else IDEAL), count
+    return place.choice(MEASURES, "measure"), None
+
+
+def _printed(place: Place, measure: str | None) -> tuple[str, str, float] | None:
+    """A printed figure: its digits, its unit, and what that is worth."""
+    if measure is None:
+        return None
+    units = UNITS[MEASURES[measure].kind if measure in MEASURES else "seconds"]
+    text = place.value if isinstance(place.value, str) else ""
+    digits, _, unit = text.strip().partition(" ")
+    plain = digits.replace(",", "")
+    if unit not in units or not plain.replace(".", "", 1).isdigit() or not plain.isascii():
+        place.wrong(f"a figure as it was printed, with a unit: {', '.join(units)}")
+        return None
+    return digits, unit, units[unit]

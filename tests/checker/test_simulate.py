@@ -1,0 +1,464 @@
+"""rackproof simulate: real files in, real output out, and what is told when things go wrong."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rackproof.checker.cli import run
+from rackproof.checker.performance import plots
+from rackproof.checker.performance.answers import Column, Table, Unit
+from rackproof.checker.performance.questions import QUESTIONS
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "scenarios" / "performance"
+STUDY = FOLDER / "rack-study.yaml"
+PROGRAM = Path(sys.executable).parent / "rackproof"
+SMALL = """\
+rackproof: 1
+name: A few requests
+deployment:
+  model: llama-3-8b
+  gpu: gb200
+  prefill: {instances: 1, gpus: 1}
+  decode: {instances: 2, gpus: 1}
+  hand-off: {link: 400g}
+workload:
+  synthetic: {requests: 60, rate: 40 /s, prompt: 500 tokens, output: 40 tokens}
+failures: [{fails: decode-0, at: 500 ms, detection: lease}]
+"""
+CSV = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.5,480,10\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a small file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
+    return tmp_path
+
+
+def written(name: str, *changes: tuple[str, str]) -> str:
+    text = SMALL
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def answers(*arguments: str, status: int = 0) -> list[dict]:
+    """What JSON says of each question of each file."""
+    assert run(["simulate", *arguments, "--json", "out.json"]) == status
+    files = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    return [answer for file in files for answer in file["answers"]]
+
+
+def rows(answer: dict, table: int = 0) -> list[dict]:
+    return answer["tables"][table]["rows"]
+
+
+# The rack study
+
+
+def test_every_published_figure_of_the_rack_study(capsys: pytest.CaptureFixture[str]) -> None:
+    (answer,) = answers(str(STUDY), "--ask", "published")
+    found = rows(answer)
+    assert len(found) == 21
+    assert {row["agrees"] for row in found} == {"ok"}
+    assert all(row["published"] == row["rounded"] for row in found)
+    assert {"268,708 tok/s", "420 ms", "65.3 ms", "13 %", "1.36 J", "279 us"} <= {
+        row["published"] for row in found
+    }
+    out = capsys.readouterr().out
+    assert "TTFT p99 (end of prefill)" in out
+    assert "p50 and mean are printed as 12.4 ms, p99 would be 12.8 ms" in out
+
+
+def test_a_figure_that_differs_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    text = STUDY.read_text(encoding="utf-8").replace("value: 420 ms", "value: 419 ms")
+    Path("study.yaml").write_text(text, encoding="utf-8")
+    arguments = ["study.yaml", "--ask", "published", "--variant", "12:6"]
+    (answer,) = answers(*arguments, status=1)
+    assert answer["shortfalls"] == ["TTFT at 12:6: published 419 ms, computed 420.048 ms"]
+    assert "differs: TTFT at 12:6" in capsys.readouterr().out
+
+
+def test_both_conventions_of_ttft_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    (answer,) = answers(str(STUDY), "--ask", "run", "--variant", "12:6")
+    (row,) = rows(answer)
+    assert row["ttft_end_of_prefill_p99_s"] == pytest.approx(0.42004760252714235, rel=1e-9)
+    assert row["ttft_with_hand_off_and_first_step_p99_s"] > row["ttft_end_of_prefill_p99_s"]
+    assert row["slo_met_share"] == 1
+    out = capsys.readouterr().out
+    assert "TTFT p99 (end of prefill)" in out
+    assert "TTFT p99 (with hand-off and first step)" in out
+
+
+# The other bundled files
+
+
+@pytest.mark.parametrize(
+    "name", ["azure-code", "azure-conv", "h100-pairs", "mooncake", "moe", "rack-links"]
+)
+def test_a_bundled_file_runs_and_loses_no_request(name: str) -> None:
+    (answer,) = answers(str(FOLDER / f"{name}.yaml"))
+    assert all(row["completed"] >= 200 and row["rejected"] == 0 for row in rows(answer))
+
+
+def test_a_smaller_format_relieves_a_slow_link_and_a_cache_is_hit_by_those_who_ask_it() -> None:
+    pairs, cached = answers(str(FOLDER / "h100-pairs.yaml"), str(FOLDER / "mooncake.yaml"))
+    moved = {row["variant"]: row["hand_off_mean_s"] for row in rows(pairs)}
+    assert moved["25GbE, FP8 KV"] < moved["25GbE"] / 10
+    assert moved["25GbE, streaming"] < moved["25GbE"]
+    hits = {
+        row["variant"]: row["prefix_hits_share"]
+        for row in rows(cached, 1)
+        if row["pool"] == "prefill"
+    }
+    assert hits["no cache"] is None
+    assert hits["cache, estimated completion"] > hits["cache, fewest queued tokens"] > 0
+
+
+def test_a_rack_without_its_switches_hands_over_by_the_network() -> None:
+    (answer,) = answers(str(FOLDER / "rack-links.yaml"))
+    moved = [row["hand_off_mean_s"] for row in rows(answer)]
+    whole, fallen, half = moved
+    assert whole < half < fallen
+    assert fallen == pytest.approx(0.0049503, rel=0.01)  # 4x400G of the published study
+
+
+# Questions
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "published"])
+def test_every_question_has_an_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rackproof.checker.performance.questions import crossover  # noqa: PLC0415
+
+    monkeypatch.setattr(crossover, "PROMPTS", (512, 2048))
+    monkeypatch.setattr(crossover, "OUTPUTS", (32,))
+    monkeypatch.setattr(crossover, "FACTORS", (1.0, 4.0))
+    (answer,) = answers("small.yaml", "--ask", name)
+    assert answer["question"] == name
+    assert all(table["rows"] for table in answer["tables"])
+
+
+def test_sizing_tries_every_split_and_marks_the_best() -> None:
+    (answer,) = answers("small.yaml", "--ask", "sizing", "--set", "deployment.decode.instances=4")
+    found = rows(answer)
+    assert [row["split"] for row in found] == ["1:4", "2:3", "3:2", "4:1"]
+    (best,) = [row for row in found if row["best"]]
+    kept = [row for row in found if row["slo_met_share"] >= 0.99]
+    assert best["energy_per_output_token_J"] == min(
+        row["energy_per_output_token_J"] for row in kept
+    )
+
+
+def test_break_even_is_a_set_of_ranges() -> None:
+    (answer,) = answers(str(STUDY), "--ask", "break-even", "--variant", "12:6")
+    links = {row["link"]: row for row in rows(answer)}
+    assert links["nvme"]["transfer"] == "1..304, 71,739..131,072"
+    assert links["nvme"]["recompute"] == "305..71,738"
+    assert links["25gbe"]["recompute"] == "107..131,072"
+    assert links["100gbe"]["recompute"] == "-"
+    assert "Above 10.28 GB/s" in answer["tables"][0]["notes"][0]
+
+
+def test_capacity_of_the_worked_example() -> None:
+    changes = ["--set", "deployment.model={like: llama-3-8b}", "--set", "deployment.kv-format=bf16"]
+    (answer,) = answers("small.yaml", "--ask", "capacity", *changes)
+    found = {(row["kv_format"], row["context_tokens"]): row for row in rows(answer)}
+    assert found["bf16", 4096]["request_B"] == 512 * 2**20
+    assert found["nvfp4", 4096]["request_B"] < found["bf16", 4096]["request_B"] / 3.5
+    assert found["fp8", 4096]["requests"] == pytest.approx(
+        2 * found["bf16", 4096]["requests"], abs=1
+    )
+
+
+def test_paths_of_racks_are_as_wide_as_their_slowest_link() -> None:
+    (answer,) = answers(str(STUDY), "--variant", "12:6", "--ask", "paths")
+    within, without, between = (
+        next(row for row in rows(answer, table) if row["target"] == "decode-0")
+        for table in range(3)
+    )
+    assert within["whole_s"] == pytest.approx(983_040_000 / 3.6e12 + 5e-6)
+    assert without["whole_s"] == between["whole_s"] == pytest.approx(983_040_000 / 2e11 + 10e-6)
+    assert within["paged_s"] - within["whole_s"] == pytest.approx(188 * 80 * 0.9e-6)
+
+
+def test_nvfp4_keeps_what_one_scale_loses() -> None:
+    (answer,) = answers(str(STUDY), "--variant", "12:6", "--ask", "nvfp4")
+    plain, outliers = rows(answer)[:2]
+    assert plain["sqnr_nvfp4_two_levels_dB"] - plain["sqnr_tensor_scale_alone_dB"] > 3
+    assert outliers["sqnr_nvfp4_two_levels_dB"] - outliers["sqnr_tensor_scale_alone_dB"] > 15
+
+
+def test_energy_of_the_study_adds_up() -> None:
+    (answer,) = answers(str(STUDY), "--ask", "energy", "--variant", "6:12", "--variant", "12:6")
+    parts = ("static_J", "compute_J", "memory_J", "collectives_J", "hand_off_J")
+    for row in rows(answer):
+        assert sum(row[part] for part in parts) == pytest.approx(row["total_J"], rel=1e-12)
+    assert [round(row["total_J"], 2) for row in rows(answer)] == [1.18, 1.36]
+
+
+def test_crossover_says_which_way_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rackproof.checker.performance.questions import crossover  # noqa: PLC0415
+
+    monkeypatch.setattr(crossover, "PROMPTS", (2048,))
+    monkeypatch.setattr(crossover, "OUTPUTS", (8,))
+    monkeypatch.setattr(crossover, "FACTORS", (1.0,))
+    (answer,) = answers("small.yaml", "--ask", "crossover")
+    (row,) = rows(answer)
+    assert row["better_as_given"] == "aggregated"  # one of three instances prefills
+    assert row["split"] == "2:1"
+    assert row["disaggregated_at_best_per_s"] > row["disaggregated_as_given_per_s"]
+    assert answer["tables"][0]["notes"][0].startswith("Crossover, 1:2 or aggregated, outputs of 8")
+
+
+def test_playbook_names_the_evidence() -> None:
+    changes = ("--set", "workload.synthetic.rate=900 /s", "--set", "slo.ttft=100 ms")
+    (answer,) = answers("small.yaml", "--ask", "playbook", *changes)
+    found = {row["diagnosis"]: row for row in rows(answer)}
+    assert "prefill is busy 100% while requests arrive" in found["prefill-overloaded"]["evidence"]
+
+
+# Options
+
+
+def test_several_files_folders_and_questions(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("more").mkdir()
+    written("more/other.yaml", ("A few requests", "Others"))
+    Path("more/lease.yaml").write_text("rackproof: 1\nname: n\nexpect: {}\n")
+    found = answers("small.yaml", "more", "--ask", "run", "--ask", "roofline")
+    assert [answer["question"] for answer in found] == ["run", "roofline"] * 2
+    out = capsys.readouterr().out
+    assert out.index("A few requests") < out.index("Others")
+
+
+def test_json_goes_to_stdout_and_people_read_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "small.yaml", "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    (file,) = json.loads(out)
+    assert file["file"] == "small.yaml"
+    assert "What requests see" in err
+
+
+def test_a_seed_and_settings_change_the_run() -> None:
+    plain, seeded, slower = (
+        rows(answers("small.yaml", *more)[0])[0]["ttft_end_of_prefill_p99_s"]
+        for more in ([], ["--seed", "7"], ["--set", "deployment.overhead=20 ms"])
+    )
+    assert plain != seeded
+    assert slower > plain + 0.018
+
+
+def test_the_same_bytes_whatever_the_hash_seed() -> None:
+    outputs = set()
+    for seed in ("0", "12345"):
+        command = [PROGRAM, "simulate", "small.yaml", FOLDER / "azure-conv.yaml", "--plot", seed]
+        done = subprocess.run(
+            [*map(str, command), "--json", "-"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        )
+        files = sorted(Path(seed).iterdir())
+        assert [file.name for file in files] == [
+            "azure-conv-run-in-system.svg",
+            "azure-conv-run-ttft.svg",
+            "small-run-in-system.svg",
+            "small-run-ttft.svg",
+        ]
+        outputs.add((done.stdout, *(file.read_bytes() for file in files)))
+    assert len(outputs) == 1
+
+
+def test_plots_of_files_with_one_name_do_not_overwrite_each_other() -> None:
+    Path("more").mkdir()
+    written("more/small.yaml", ("60", "50"))
+    assert run(["simulate", "small.yaml", "more", "--ask", "sizing", "--plot", "plots"]) == 0
+    assert sorted(path.name for path in Path("plots").iterdir()) == [
+        "small-2-sizing-splits.svg",
+        "small-sizing-splits.svg",
+    ]
+
+
+def test_plots_are_svg_without_a_date() -> None:
+    assert run(["simulate", "small.yaml", "--ask", "sizing", "--plot", "here/plots"]) == 0
+    (path,) = Path("here/plots").iterdir()
+    text = path.read_text(encoding="utf-8")
+    assert "<svg" in text
+    assert "<dc:date>" not in text
+    assert "prefill instances" in text
+
+
+def test_plots_without_matplotlib(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(["simulate", "small.yaml", "--plot", "plots"]) == 2
+    assert plots.ABSENT in capsys.readouterr().err
+    assert run(["simulate", "small.yaml"]) == 0
+
+
+def test_a_narrow_terminal_shows_every_figure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = []
+    for width in ("200", "60"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert run(["simulate", "small.yaml"]) == 0
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= int(width)
+        texts.append(set(re.findall(r"[\d.]+ (?:ms|us|%|J|/s)", out)))
+    assert texts[0] <= texts[1]
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([("gb200", "gb20")], "x.yaml:5: deployment.gpu: there is no GPU 'gb20'; did you mean gb"),
+        ([("40 /s", "-1 /s")], "x.yaml:10: workload.synthetic.rate: expected a rate above 0"),
+        ([("40 /s", ".nan")], "x.yaml:10: workload.synthetic.rate: expected a rate"),
+        ([("instances: 2", "instances: 0")], "decode.instances: expected a whole number from 1"),
+        (
+            [("llama-3-8b", "llama-3-405b")],
+            "x.yaml:6: deployment.prefill: llama-3-405b does not fit",
+        ),
+        ([("400g}", "400g, streams: 1}")], "hand-off.streams: there is no such key; did you mean"),
+    ],
+)
+def test_a_bad_file_loses_no_other(
+    changes: list[tuple[str, str]], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", written("x.yaml", *changes), "small.yaml"]) == 2
+    out = capsys.readouterr().out
+    assert message in out
+    assert "Traceback" not in out
+    assert "A few requests" in out
+
+
+def test_a_trace_with_a_broken_row_loses_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("t.csv").write_text(CSV + "2023-11-16 18:17:04.5,-480,10\n")
+    trace = (
+        "synthetic: {requests: 60, rate: 40 /s, prompt: 500 tokens, output: 40 tokens}",
+        "azure: {file: t.csv}",
+    )
+    assert run(["simulate", written("x.yaml", trace), "small.yaml"]) == 2
+    out = capsys.readouterr().out
+    assert "x.yaml: run: t.csv:3: ContextTokens: '-480' is not a whole number of tokens" in out
+    assert "Traceback" not in out
+    assert "What pools do" in out
+
+
+def test_json_tells_what_went_wrong_where() -> None:
+    written("x.yaml", ("gb200", "gb20"))
+    files = ["x.yaml", "small.yaml", "--ask", "published", "--ask", "roofline"]
+    assert run(["simulate", *files, "--json", "out.json"]) == 2
+    bad, good = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert bad["errors"] == [
+        "x.yaml:5: deployment.gpu: there is no GPU 'gb20'; did you mean gb200?"
+    ]
+    none, roofline = good["answers"]
+    assert none["errors"] == ["small.yaml: there are no published figures in it (published:)"]
+    assert roofline["tables"]
+
+
+def test_a_request_that_can_never_fit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "small.yaml", "--set", "deployment.longest-context=600 tokens"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"1 prefill \+ 2 decode: .*600", out)
+
+
+def test_a_trace_of_one_request() -> None:
+    Path("t.csv").write_text(CSV)
+    trace = (
+        "synthetic: {requests: 60, rate: 40 /s, prompt: 500 tokens, output: 40 tokens}",
+        "azure: {file: t.csv}",
+    )
+    run_, playbook = answers(written("x.yaml", trace), "--ask", "run", "--ask", "playbook")
+    (row,) = rows(run_)
+    assert (row["completed"], row["slo_met_share"]) == (1, 1)
+    assert rows(playbook)[0]["diagnosis"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.yaml"], "none.yaml: there is no such file"),
+        (["rack-study"], "rack-study: there is no such file; did you mean"),
+        (["small.yaml", "--ask", "sizin"], "there is no question 'sizin'; did you mean sizing?"),
+        (["small.yaml", "--set", "x"], "--set x: write KEY=VALUE"),
+        (["small.yaml", "--set", "deployment.gpus=3"], "deployment.gpus: there is no such key"),
+        (["small.yaml", "--variant", "b"], "small.yaml: there is no variant 'b'"),
+        (["small.yaml", "--ask", "published"], "small.yaml: there are no published figures"),
+        (["small.yaml", "--seed", "-1"], "-1 is not in the range"),
+        (["small.yaml", "--json", "no/such.json"], "there is no such folder"),
+        (["small.yaml", "--plot", "small.yaml"], "--plot small.yaml: is a file, not a folder"),
+        (["."], "A few requests"),
+        (["empty"], "empty: there is nothing to simulate in this folder"),
+        ([], "Missing argument 'FILE...'"),
+    ],
+)
+def test_bad_usage_is_one_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty").mkdir()
+    status = run(["simulate", *arguments])
+    out = "".join(capsys.readouterr())
+    assert status == (0 if arguments == ["."] else 2)
+    assert message in out
+    assert "Traceback" not in out
+
+
+def test_each_command_knows_the_files_of_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("lease.yaml").write_text("rackproof: 1\nname: n\nprotocol: {stack: dynamo}\n")
+    assert run(["simulate", "lease.yaml"]) == 2
+    assert "lease.yaml: has no deployment with a workload: rackproof verify" in "".join(
+        capsys.readouterr()
+    )
+    assert run(["verify", "small.yaml"]) == 2
+    assert "small.yaml: is a deployment with a workload: rackproof simulate" in "".join(
+        capsys.readouterr()
+    )
+
+
+# How values are shown
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        (Unit.SECONDS, 0.42, "420 ms"),
+        (Unit.SECONDS, 6.89586, "6.90 s"),
+        (Unit.SECONDS, 2.7307e-4, "273 us"),
+        (Unit.SECONDS, 0, "0 s"),
+        (Unit.SECONDS, 124.0, "2.07 min"),
+        (Unit.SECONDS, 7200, "2 h"),
+        (Unit.SECONDS, float("inf"), "never"),
+        (Unit.SHARE, 0.24889, "24.9 %"),
+        (Unit.COUNT, 1_612_839, "1,612,839"),
+        (Unit.COUNT, 0.999999, "1.000"),
+        (Unit.BYTES, 536_870_912, "537 MB"),
+        (Unit.BYTES_PER_S, 1.028e10, "10.3 GB/s"),
+        (Unit.JOULES, 1.17645, "1.18 J"),
+        (Unit.TEXT, "x", "x"),
+        (Unit.COUNT, None, "-"),
+        (Unit.TEXT, True, "yes"),
+    ],
+)
+def test_a_value_is_shown_as_people_write_it(unit: Unit, value: float, text: str) -> None:
+    assert unit.shown(value) == text
+
+
+def test_what_is_not_finite_is_a_text_in_json() -> None:
+    table = Table("t", (Column("a", "a", Unit.SECONDS),), ((float("inf"),), (float("nan"),)))
+    assert [row["a_s"] for row in table.data()["rows"]] == ["inf", None]

@@ -1,0 +1,101 @@
+"""Whatever happens to a file for simulate, it is read or refused in so many words."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.performance.loader import loads
+from rackproof.scenarios.performance.overrides import assignment
+from rackproof.scenarios.worlds import InputError
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "performance"
+PATH = FOLDER / "own.yaml"
+TEXT = """\
+rackproof: 1
+name: Nearly every key
+source: here
+deployment:
+  model: {like: llama-3-70b, layers: 40}
+  gpu: gb200
+  kv-format: fp8
+  memory-share: 80 %
+  overhead: 1 ms
+  prefill: {instances: 2, gpus: 4}
+  decode:
+    instances: 1
+    gpus: 4
+    gpu: {like: gb200, memory_GB: 96}
+  hand-off: {rack: {preset: nvl72, on: {decode-0: tray-3}}, channels: 2}
+  routing: {prefill: round-robin}
+  prefix-cache: {block: 512 tokens, blocks: 1000}
+  decode-batch: 64
+workload:
+  mooncake: {file: data/mooncake-synthetic-200.jsonl, speed: 2}
+slo: {ttft: 3 s, tpot: 20 ms}
+warm-up: 5 %
+variants:
+  - name: a
+    workload:
+      synthetic:
+        requests: 5
+        rate: 3 /s
+        prompt: {mean: 100 tokens, cv: 0.5}
+        output: 10 tokens
+        arrivals: constant
+  - {name: b, deployment: {aggregated: {instances: 3, gpus: 4, chunk: 1024 tokens}}}
+published:
+  - {figure: F, of: a, measure: tpot-p99, value: 12 ms}
+"""
+LINES = TEXT.splitlines()
+JUNK = ["", "~", "[]", "{}", "{a: b}", "- x", "&a *a", "!!int x", ": :", "\t", '"', "'", "9" * 99]
+VALUES = ["-1", "0", ".nan", ".inf", "1e999", "true", "1 s", "-3 tokens", "5 %", "x"]
+
+
+def survives(text: str) -> None:
+    lines = len(text.splitlines()) + 1
+    try:
+        loads(text, PATH)
+    except ScenarioError as error:
+        for problem in error.problems:
+            assert 0 <= problem.line <= lines
+            assert "\n" not in problem.message
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_edit_is_read_or_refused(data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(TEXT)))
+    length = data.draw(st.integers(0, 30))
+    put = data.draw(st.text(max_size=8) | st.sampled_from([*JUNK, *VALUES]))
+    survives(TEXT[:at] + put + TEXT[at + length :])
+
+
+@given(st.lists(st.sampled_from([*LINES, *JUNK]), max_size=15))
+@settings(max_examples=60, deadline=None)
+def test_any_jumble_of_lines_is_read_or_refused(lines: list[str]) -> None:
+    survives("\n".join(lines))
+
+
+@pytest.mark.parametrize("number", [i for i, line in enumerate(LINES) if ": " in line])
+def test_any_value_may_be_anything(number: int) -> None:
+    for value in (*JUNK[:6], *VALUES):
+        changed = f"{LINES[number].split(':')[0]}: {value}"
+        survives("\n".join([*LINES[:number], changed, *LINES[number + 1 :]]))
+
+
+def test_it_is_right_before_it_is_changed() -> None:
+    assert [variant.name for variant in loads(TEXT, PATH).variants] == ["a", "b"]
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_any_setting_is_taken_or_refused(text: str) -> None:
+    try:
+        change = assignment(text)
+    except InputError:
+        return
+    with pytest.raises(ScenarioError):
+        loads(TEXT, PATH, [change])
