@@ -198,6 +198,24 @@ def test_capacity_of_the_worked_example() -> None:
     )
 
 
+def test_paths_of_racks_are_as_wide_as_their_slowest_link() -> None:
+    (answer,) = answers(str(STUDY), "--variant", "12:6", "--ask", "paths")
+    within, without, between = (
+        next(row for row in rows(answer, table) if row["target"] == "decode-0")
+        for table in range(3)
+    )
+    assert within["whole_s"] == pytest.approx(983_040_000 / 3.6e12 + 5e-6)
+    assert without["whole_s"] == between["whole_s"] == pytest.approx(983_040_000 / 2e11 + 10e-6)
+    assert within["paged_s"] - within["whole_s"] == pytest.approx(188 * 80 * 0.9e-6)
+
+
+def test_nvfp4_keeps_what_one_scale_loses() -> None:
+    (answer,) = answers(str(STUDY), "--variant", "12:6", "--ask", "nvfp4")
+    plain, outliers = rows(answer)[:2]
+    assert plain["sqnr_nvfp4_two_levels_dB"] - plain["sqnr_tensor_scale_alone_dB"] > 3
+    assert outliers["sqnr_nvfp4_two_levels_dB"] - outliers["sqnr_tensor_scale_alone_dB"] > 15
+
+
 def test_energy_of_the_study_adds_up() -> None:
     (answer,) = answers(str(STUDY), "--ask", "energy", "--variant", "6:12", "--variant", "12:6")
     parts = ("static_J", "compute_J", "memory_J", "collectives_J", "hand_off_J")

@@ -24,10 +24,12 @@ QUESTIONS: Final[tuple[str, ...]] = (
     "capacity",
     "energy",
     "roofline",
+    "paths",
     "playbook",
     "failures",
     "availability",
     "checkpoints",
+    "nvfp4",
 )
 
 
