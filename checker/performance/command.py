@@ -79,6 +79,8 @@ class Simulation:
             return
         self.out.print(Text(plan.name, "bold underline"))
         self.out.print(Text(" ".join(filter(None, (str(path), plan.source))), "dim"))
+        if plan.notes:
+            self.out.print(Text(" ".join(plan.notes.split()), "dim"))
         data.update(name=plan.name, answers=[])
         study = Study(plan)
         for name in self._asked(plan):

@@ -78,6 +78,7 @@ def test_every_published_figure_of_the_rack_study(capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert "TTFT p99 (end of prefill)" in out
     assert "p50 and mean are printed as 12.4 ms, p99 would be 12.8 ms" in out
+    assert "TTFT in the study ends with prefill and leaves the hand-off out" in out
 
 
 def test_a_figure_that_differs_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
