@@ -37,7 +37,7 @@ def ask(study: Study) -> Answer:
         tables.append(Table(f"Steps, {name}", COLUMNS, tuple(map(_row, steps))))
         plots.append(_plot(name, engine))
     note = (
-        "Set beside measured kernels, a step of a dense model is right within a third or so, and one "
+        "Set beside measured kernels, a step of a dense model is right within a third or so, one "
         "of experts is too short: docs/performance.md has the ratios. Trust orderings first."
     )
     return Answer("roofline", tuple(tables), tuple(plots), (note,))
