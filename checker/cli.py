@@ -478,7 +478,8 @@ def simulate(
     published, these are told beside the computed ones. Questions are told by rackproof list
     questions: sizes of pools, shapes of requests, transfer or recompute, what is wrong, and more.
 
-    Exit status: 0 answered; 1 a published figure differs; 2 bad input.
+    Exit status: 0 answered; 1 a figure differs from the published one, or from what the file
+    expects of it; 2 bad input.
     """
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.performance.command import simulation  # noqa: PLC0415

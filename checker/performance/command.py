@@ -79,6 +79,8 @@ class Simulation:
             return
         self.out.print(Text(plan.name, "bold underline"))
         self.out.print(Text(" ".join(filter(None, (str(path), plan.source))), "dim"))
+        if plan.notes:
+            self.out.print(Text(" ".join(plan.notes.split()), "dim"))
         data.update(name=plan.name, answers=[])
         study = Study(plan)
         for name in self._asked(plan):
@@ -89,9 +91,9 @@ class Simulation:
                 data["answers"][-1]["errors"] = self._failed(error, f"{path}: {name}: ")
 
     def _asked(self, plan: Plan) -> Sequence[str]:
-        """The questions of the command line; else the run, and figures where any were published."""
-        default = (DEFAULT, "published") if plan.published else (DEFAULT,)
-        return self.questions or default
+        """The questions of the command line; else the run, and figures that the file has of it."""
+        known = {"published": plan.published, "expected": plan.expected}
+        return self.questions or (DEFAULT, *(name for name, there in known.items() if there))
 
     def _ask(self, study: Study, name: str, data: dict[str, Any]) -> None:
         with Ticker(f"{study.plan.path}: {name}", self.session.verbosity) as ticker:
@@ -182,4 +184,5 @@ def chosen(plan: Plan, names: Sequence[str]) -> Plan:
         plan,
         variants=variants,
         published=tuple(figure for figure in plan.published if figure.variant in names),
+        expected=tuple(bound for bound in plan.expected if bound.variant in ("", *names)),
     )

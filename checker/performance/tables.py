@@ -18,7 +18,13 @@ INDENT: Final = 2
 GAP: Final = 2
 FOLDED: Final = 24
 """The width to which a column of texts is folded, where there is need."""
-STYLES: Final = {"ok": "green", "differs": "bold red", "yes": "green", "no": "yellow"}
+STYLES: Final = {
+    "ok": "green",
+    "differs": "bold red",
+    "missed": "bold red",
+    "yes": "green",
+    "no": "yellow",
+}
 
 
 def show(answer: Answer, out: Console) -> None:
@@ -36,7 +42,7 @@ def show(answer: Answer, out: Console) -> None:
         out.print()
         _notes(answer.notes, out)
     for shortfall in answer.shortfalls:
-        out.print(Text(f"differs: {shortfall}", "bold red"))
+        out.print(Text(shortfall, "bold red"))
 
 
 @frozen

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from attrs import frozen
 
-from rackproof.model.performance.measures import MEASURES
 from rackproof.model.performance.simulation import Aggregated, Deployment, Slo
 from rackproof.model.performance.workload import mooncake_rows
 from rackproof.model.performance.workload.mooncake import BLOCK_TOKENS
 from rackproof.scenarios.document import Node, Pairs, Scalar, parse, read_text
 from rackproof.scenarios.errors import Problems
-from rackproof.scenarios.performance.amounts import DURATION, SHARE, tokens
+from rackproof.scenarios.performance.amounts import SHARE
 from rackproof.scenarios.performance.deployments import read_deployment
+from rackproof.scenarios.performance.figures import read_expected, read_published
 from rackproof.scenarios.performance.overrides import merged
-from rackproof.scenarios.performance.plan import Plan, Published, Variant, Workload
+from rackproof.scenarios.performance.plan import Plan, Variant, Workload
 from rackproof.scenarios.performance.sections import SECTIONS, read_section
 from rackproof.scenarios.performance.workloads import read_slo, read_workload
 from rackproof.scenarios.places import Place
@@ -26,18 +26,14 @@ from rackproof.scenarios.worlds import InputError
 
 TEXTS: Final = ("name", "source", "why", "notes")
 SIMULATED: Final = ("deployment", "workload", "slo", "warm-up")
-KEYS: Final = ("rackproof", *TEXTS, *SIMULATED, "variants", "published")
+FIGURES: Final[Mapping[str, tuple[str, Callable[[Place, Sequence[str]], Any]]]] = {
+    "published": ("published", read_published),
+    "expect": ("expected", read_expected),
+}
+"""Keys that name figures of runs: what a plan calls them, and what reads them."""
+KEYS: Final = ("rackproof", *TEXTS, *SIMULATED, "variants", *FIGURES)
 MOST_VARIANTS: Final = 1_000
 WARM_UP: Final = 0.1
-IDEAL: Final = "hand-off-ideal"
-UNITS: Final[Mapping[str, Mapping[str, float]]] = {
-    "seconds": DURATION.units,
-    "share": {"%": 0.01},
-    "joules": {"J": 1},
-    "tokens/s": {"tok/s": 1},
-    "requests/s": {"/s": 1},
-}
-"""The units in which figures of each kind are printed, and what they are worth in SI."""
 
 
 def load(path: Path, changes: Sequence[Node] = (), seed: int | None = None) -> Plan:
@@ -51,7 +47,7 @@ def loads(text: str, path: Path, changes: Sequence[Node] = (), seed: int | None 
     root = Place(parse(text, path), "", 0, problems)
     found = root.record((*KEYS, *SECTIONS), "a map that begins with rackproof: 1")
     reading = _Reading(path, root, found, problems, tuple(changes), seed)
-    plan = reading.plan() if found else None
+    plan = reading.plan() if root.is_map else None
     problems.check()
     assert plan is not None, "a file that cannot be read has a problem"
     return plan
@@ -70,18 +66,24 @@ class _Reading:
 
     def plan(self) -> Plan | None:
         self._version()
-        texts = {key: self.found[key].text() or "" for key in TEXTS if key in self.found}
+        texts: dict[str, Any] = {
+            key: self.found[key].text() or "" for key in TEXTS if key in self.found
+        }
         if "name" not in self.found:
             self.problems.add(1, "name", "is missing: tell in one line what is simulated")
         variants, names = self._variants()
-        published = self._published([name for name in names if name is not None])
+        known = [name for name in names if name is not None]
+        figures = {
+            name: read(self.found[key], known)
+            for key, (name, read) in FIGURES.items()
+            if key in self.found
+        }
         sections = {
             key: read_section(key, self.found[key]) for key in SECTIONS if key in self.found
         }
         if self.problems.found:
             return None
-        name = texts.pop("name")
-        return Plan(self.path, name, variants, published, sections=sections, **texts)
+        return Plan(self.path, variants=variants, sections=sections, **figures, **texts)
 
     def _version(self) -> None:
         version = self.found.get("rackproof")
@@ -167,15 +169,6 @@ class _Reading:
         change = _map("synthetic", _map("seed", seed))
         return Place(merged(place.node, change), place.key, place.line, place.problems)
 
-    # Published figures
-
-    def _published(self, variants: Sequence[str]) -> tuple[Published, ...]:
-        if "published" not in self.found:
-            return ()
-        items = self.found["published"].items("a list of figures")
-        read = [_figure(item, variants) for item in items]
-        return tuple(figure for figure in read if figure is not None)
-
 
 def _map(key: str, node: Node) -> Pairs:
     return Pairs(0, ((Scalar(0, key, key), node),))
@@ -186,44 +179,3 @@ def shape(deployment: Deployment) -> str:
     if isinstance(deployment, Aggregated):
         return f"{deployment.pool.count} aggregated"
     return f"{deployment.prefill.count} prefill + {deployment.decode.count} decode"
-
-
-def _figure(place: Place, variants: Sequence[str]) -> Published | None:
-    keys = ("figure", "of", "measure", "value", "note")
-    found = place.record(keys, f"a map with {', '.join(keys[:-1])}")
-    for key in keys[:-1]:
-        if key not in found:
-            place.lacks(key)
-    if not found.keys() >= set(keys[:-1]):
-        return None
-    title = found["figure"].text()
-    of = found["of"].choice(variants, "variant")
-    measure, count = _measure(found["measure"])
-    printed = _printed(found["value"], measure)
-    note = found["note"].text() if "note" in found else ""
-    if title is None or of is None or measure is None or printed is None:
-        return None
-    return Published(title, of, measure, count, *printed, note or "")
-
-
-def _measure(place: Place) -> tuple[str | None, int | None]:
-    """A measure of a run, or the ideal hand-off of so many tokens."""
-    if place.is_map:
-        found = place.record((IDEAL,), f"a measure, or {{{IDEAL}: 3000 tokens}}")
-        count = tokens(found[IDEAL]) if IDEAL in found else None
-        return (None if count is None else IDEAL), count
-    return place.choice(MEASURES, "measure"), None
-
-
-def _printed(place: Place, measure: str | None) -> tuple[str, str, float] | None:
-    """A printed figure: its digits, its unit, and what that is worth."""
-    if measure is None:
-        return None
-    units = UNITS[MEASURES[measure].kind if measure in MEASURES else "seconds"]
-    text = place.value if isinstance(place.value, str) else ""
-    digits, _, unit = text.strip().partition(" ")
-    plain = digits.replace(",", "")
-    if unit not in units or not plain.replace(".", "", 1).isdigit() or not plain.isascii():
-        place.wrong(f"a figure as it was printed, with a unit: {', '.join(units)}")
-        return None
-    return digits, unit, units[unit]

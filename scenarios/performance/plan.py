@@ -59,6 +59,21 @@ class Published:
 
 
 @frozen
+class Expected:
+    """Bounds that a measure of a variant (of every one, if none is named) is expected to keep."""
+
+    measure: str
+    variant: str = ""
+    least: float | None = None
+    most: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a value keeps them; one that never came to be does not."""
+        low = self.least is None or value >= self.least
+        return value == value and low and (self.most is None or value <= self.most)  # noqa: PLR0124
+
+
+@frozen
 class Plan:
     """A file: what is to be simulated, and what is known of it.
 
@@ -69,6 +84,7 @@ class Plan:
     name: str
     variants: tuple[Variant, ...]
     published: tuple[Published, ...] = ()
+    expected: tuple[Expected, ...] = ()
     source: str = ""
     why: str = ""
     notes: str = ""

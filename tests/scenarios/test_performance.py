@@ -392,6 +392,11 @@ published:
   - {figure: F, of: a, measure: tpot-p99, value: 12}
   - {figure: F, of: a, measure: {hand-off-ideal: 3000}, value: 1 ms}
   - {figure: F}
+expect:
+  - {measure: slo, at-least: 99 %}
+  - {of: z, measure: slo-met, at-least: 99 %}
+  - {measure: slo-met}
+  - {measure: slo-met, at-most: 2 s}
 """
     )
     found = told(text)
@@ -407,6 +412,10 @@ published:
         "x.yaml:20: published[4].value: expected a figure as it was printed",
         "x.yaml:21: published[5].measure.hand-off-ideal: expected a number of tokens",
         "x.yaml:22: published[6].of: is missing",
+        "x.yaml:24: expect[1].measure: there is no measure 'slo'; did you mean slo-met?",
+        "x.yaml:25: expect[2].of: there is no variant 'z'",
+        "x.yaml:26: expect[3]: has no bound: at-least or at-most",
+        "x.yaml:27: expect[4].at-most: expected a figure as it was printed, with a unit: %",
     ]
     for message in expected:
         assert any(line.startswith(message) for line in found), (message, found)

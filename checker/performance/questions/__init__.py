@@ -17,6 +17,7 @@ DEFAULT: Final = "run"
 QUESTIONS: Final[tuple[str, ...]] = (
     DEFAULT,
     "published",
+    "expected",
     "sizing",
     "crossover",
     "break-even",

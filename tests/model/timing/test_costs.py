@@ -20,9 +20,12 @@ from timed import (
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.kernel.timing import Charge
+from rackproof.model.protocol import Protocol
 from rackproof.model.rack import Rack, place, preset
+from rackproof.model.scope import Scope
+from rackproof.model.timing.clock import timing
 from rackproof.model.timing.costs import Costs
-from rackproof.model.timing.deployment import deployment
+from rackproof.model.timing.deployment import Deployment, deployment
 from rackproof.model.timing.timeouts import TIMEOUTS, with_timeouts
 
 PAIR = {"prefill": 1, "decode": 2}
@@ -206,6 +209,8 @@ def test_a_decode_worker_that_computes_the_prompt_takes_its_time() -> None:
     assert span(system, last.after, first)[0] == pytest.approx(96.37e-3, abs=5e-6)
     after = first.apply(system, last.after)
     assert timing_of(system).tags(last.after, first, after) == ("prefill at the decode worker",)
+    # Nobody had computed it before.
+    assert charged(system, [*steps, ("emit", 0, 0, 1)]).tokens_recomputed == 0
 
 
 # Charges and tags.
@@ -344,3 +349,75 @@ def test_a_charge_of_a_step_that_moves_nothing_is_nothing() -> None:
     system = world()
     assert charged(system, [("dispatch", 0, 0)]) == Charge()
     assert duration_of(system, firing_of(system, "dispatch", 0, 0)).name == "dispatch"
+
+
+def test_a_prefill_worker_that_goes_once_decode_runs_hits_nobody() -> None:
+    system = world(rack=PAIR, scope={"tokens": 3}, faults={"crash": 1})
+    read, running = (plain_pair(0, 0, 1, 0, 3)[:n] for n in (5, 6))
+    assert tagged(system, [*read, ("crash", 0)]) == ["crash before the first token"]
+    assert tagged(system, [*running, ("crash", 0)]) == ["crash, no request hit"]
+
+
+def test_a_load_that_fails_and_is_recomputed_costs_a_prefill_more() -> None:
+    system = world(
+        mechanisms={"load-failure": "recompute"},
+        rack=PAIR,
+        scope={"tokens": 2},
+        faults={"transfer-failure": 1},
+    )
+    steps = plain_pair(0, 0, 1, 0, 2)
+    steps[4] = ("transfer_failure", 0, 0, 1)
+    plain = charged(system, plain_pair(0, 0, 1, 0, 2))
+    failed = charged(system, steps)
+    assert (failed.bytes_moved, failed.tokens_recomputed) == (0, 3000)
+    prefill, handed = costs().prefill(0, 0).joules, 8 * KV * 5e-12
+    assert failed.joules == pytest.approx(plain.joules + prefill - handed, rel=1e-6)
+    first = next(m for m in moments(system, steps) if m.firing.transition.name == "emit")
+    assert span(system, first.before, first.firing)[0] == pytest.approx(96.37e-3, abs=5e-6)
+    assert "prefill at the decode worker" in tagged(system, steps)
+
+
+def test_a_short_prompt_takes_a_step_and_moves_nothing() -> None:
+    system = world(rack=PAIR, scope={"tokens": 2, "short": True})
+    steps = plain_pair(0, 0, 1, 0, 2)
+    del steps[4:6]
+    first = next(m for m in moments(system, steps) if m.firing.transition.name == "emit")
+    assert span(system, first.before, first.firing)[0] == costs(tokens=2).step_s(1)
+    assert charged(system, steps).bytes_moved == 0
+
+
+def test_a_client_waits_when_its_connection_breaks_or_its_worker_forgets_it() -> None:
+    start: list[Step] = [("dispatch", 0, 0), ("start_stream", 0, 0, 0)]
+    one = {"rack": {"aggregated": 1}, "scope": {"tokens": 2}}
+    broken = waits([*start, ("disconnect", 0, 0)], **one, faults={"disconnect": 1})
+    assert broken == [False, True, False, True]
+    again: list[Step] = [*start, ("crash", 0), ("restart", 0)]
+    assert waits(again, **one, faults={"crash": 1, "restart": 1})[-2:] == [True, True]
+
+
+def test_a_client_that_left_does_not_wait() -> None:
+    steps: list[Step] = [("dispatch", 0, 0), ("leave", 0)]
+    assert waits(steps, rack=PAIR, faults={"leave": 1}) == [False, True, False]
+
+
+def test_an_attempt_that_goes_on_is_charged_for_what_it_emits() -> None:
+    # Behind two tokens of three: the last is the first that the next attempt has.
+    system = world(rack=PAIR, scope={"tokens": 3}, faults={"crash": 1})
+    emitted = [m for m in moments(system, crash_of(2)) if m.firing.transition.name == "emit"]
+    charge = timing_of(system).charge
+    joules = [charge(m.before, m.firing, m.after).joules for m in emitted]
+    assert len(joules) == 3
+    assert joules[2] == pytest.approx(joules[0], rel=0.1)
+    assert joules[1] == pytest.approx(299.5 * joules[0], rel=0.1)
+
+
+def test_a_model_that_does_not_fit_is_refused_when_a_world_is_made() -> None:
+    placement = place(preset("nvl72"), prefill=1, decode=1)
+    with pytest.raises(ModelError, match="llama-3-405b does not fit"):
+        timing(Protocol(), Scope(), placement, Deployment(model="llama-3-405b"))
+
+
+def test_a_fault_among_peers_hits_no_request() -> None:
+    system = world(rack={"prefill": 1, "decode": 1}, scope={"links": 1}, faults={"peer-crash": 1})
+    steps: list[Step] = [("dispatch", 0, 0), ("peer_crash", 0)]
+    assert tagged(system, steps) == ["peer crash, no request hit"]

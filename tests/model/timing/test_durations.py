@@ -213,3 +213,83 @@ def test_a_read_of_a_block_that_was_given_away_may_meet_the_next_prefill() -> No
     held, given_away = (span(system, state, land)[1] for state in (run[-1].after, freed))
     assert held == pytest.approx(9.15e-4, rel=1e-3)
     assert given_away == pytest.approx(held + 96.37e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize(("probes", "most"), [(False, 5.0), (True, 18.0)])
+def test_who_is_probed_before_it_is_restored_waits_for_the_probe(probes: bool, most: float) -> None:
+    system = world(
+        mechanisms={"probe-before-restore": probes},
+        rack={"aggregated": 1},
+        faults={"disconnect": 1},
+    )
+    steps = [("dispatch", 0, 0), ("start_stream", 0, 0, 0), ("disconnect", 0, 0)]
+    *_, last = moments(system, [*steps, ("notice", 0, 0, 0)])
+    assert span(system, last.after, firing_of(system, "restore", 0)) == (5.0, most)
+
+
+def test_a_booking_is_as_old_as_its_dispatch() -> None:
+    system = world(rack={"aggregated": 1}, scope={"tokens": 1}, faults={"lost-release": 1})
+    steps = [("dispatch", 0, 0), ("start_stream", 0, 0, 0), ("finish_with_last_token", 0, 0, 0)]
+    steps += [("receive", 0, 0), ("receive_finish", 0, 0), ("lost_release", 0)]
+    expire = firing_of(system, "expire_booking", 0)
+    since = duration_of(system, expire).since
+    assert since is not None
+    run = list(moments(system, steps))
+    assert not since(run[0].before, expire)
+    assert all(since(m.after, expire) for m in run)
+    assert [expire.apply(system, m.after) is not None for m in run] == [False] * 5 + [True]
+    assert span(system, run[-1].after, expire) == (300.0, 360.0)
+
+
+@pytest.mark.parametrize(("release", "hold"), [("lease", {"kv-lease"}), ("heartbeat", set())])
+def test_what_counts_from_before_is_what_was_set_going_before(release: str, hold: set[str]) -> None:
+    there = durations(with_mechanisms(Protocol(), {"release": release}))
+    assert {name for name, duration in there.items() if duration.since} == hold | {
+        "booking-expiry",
+        "inhibition",
+        "load-timeout",
+        "outlived-kv-lease",
+        "outlived-store-lease",
+        "recovery-timeout",
+        "stream-timeout",
+    }
+
+
+def test_a_read_of_the_store_counts_from_its_look_up() -> None:
+    system = world(
+        mechanisms={"store-protection": "lease"},
+        rack={"aggregated": 1},
+        scope={"requests": 0, "clients": 1, "stored": 1},
+        faults={"slow-get": 1},
+    )
+    slow = firing_of(system, "slow_get", 0, 0)
+    since = duration_of(system, slow).since
+    assert since is not None
+    steps = [
+        ("look_up", 0, 0),
+        ("find", 0, 0, 0),
+        ("read_first_half", 0, 0),
+        ("read_second_half", 0, 0),
+    ]
+    assert [since(m.after, slow) for m in moments(system, steps)] == [False, True, True, True]
+
+
+def test_a_load_counts_from_when_its_target_waits() -> None:
+    system, run = read_of()
+    late = firing_of(system, "load_timeout", 0, 0, 0, 1)
+    since = duration_of(system, late).since
+    assert since is not None
+    assert [since(m.after, late) for m in run] == [False, False, False, True]
+
+
+def test_a_router_that_started_counts_from_its_start() -> None:
+    system = world(
+        rack={"aggregated": 1},
+        scope={"requests": 0, "prefixes": 1},
+        faults={"router-restart": 1},
+    )
+    late = firing_of(system, "recovery_times_out")
+    since = duration_of(system, late).since
+    assert since is not None
+    (restart,) = moments(system, [("router_restart",)])
+    assert (since(restart.before, late), since(restart.after, late)) == (False, True)
