@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -53,7 +53,7 @@ def listing(kinds: Iterable[str], by: str | None = None) -> list[str]:
     return lines
 
 
-def _grouped(entries: list[Entry], headings: Mapping[str, list[str]]) -> list[str]:
+def _grouped(entries: Sequence[Entry], headings: Mapping[str, list[str]]) -> list[str]:
     """A line an entry, below the headings that it comes under, where there are any."""
     width = max((len(entry.name) for entry in entries), default=0)
     if not headings:
@@ -390,7 +390,8 @@ def _rack(name: str) -> str:
     return ", ".join(counted(number, part.value) for part, number in parts)
 
 
-def _scenarios(folder: str) -> list[Entry]:
+@cache
+def _scenarios(folder: str) -> Sequence[Entry]:
     """The bundled scenarios of a folder, where they really are: an editable install links them."""
     paths = sorted((SCENARIOS / folder).rglob("*.yaml"))
     return [Entry(path.stem, path.resolve(), _title, _scenario) for path in paths]
@@ -482,7 +483,7 @@ def _texts_of(kind: type, names: list[str]) -> dict[str, str]:
     }
 
 
-_ENTRIES: Final[dict[str, Callable[[], list[Entry]]]] = {
+_ENTRIES: Final[dict[str, Callable[[], Sequence[Entry]]]] = {
     "stacks": _stacks,
     "mechanisms": _mechanisms,
     "properties": _properties,
