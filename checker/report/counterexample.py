@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -19,7 +19,7 @@ from rackproof.checker.timing.reach import violations
 from rackproof.checker.trace import Step, Trace, run
 from rackproof.checker.verdicts import Result, counted
 from rackproof.checker.verify import Report
-from rackproof.model.kernel import Property, Scope
+from rackproof.model.kernel import Property, Scope, System
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.quantities import in_words
 
@@ -115,20 +115,24 @@ def by_other_values(timing: Possible, prop: Property) -> list[str]:
     """A run that violates a property once what is chosen does not stand in its way, and where it is
     possible; nothing where there is none.
     """
-    system, kinder = timing.timing.trace.system, timing.kinder
-    moves = Moves(Durations(with_values(system, kinder)))
-    seen = violations(moves, [prop], Bounds(classes=MOST_CLASSES)) if kinder else None
-    if seen is None or prop.name not in seen.violated:
-        return []
-    firings = [step.firing for step in seen.violated[prop.name].trace.steps]
-    other = possible(run(system, firings))
-    if other is None or not other.by_choice or other.by_choice.is_never:
-        return []
-    told = " and ".join(other.by_choice.words)
-    return [
-        f"By default no run violates it; this one does where {told}:",
-        *run_in_words(other.timing.trace, timing=other),
-    ]
+    for kinder in timing.kinder:
+        other = _with_values(timing.timing.trace.system, kinder, prop)
+        if other is not None and other.by_choice and not other.by_choice.is_never:
+            told = other.by_choice.told
+            return [
+                f"By default no run violates it; this one does where {told}:",
+                *run_in_words(other.timing.trace, timing=other),
+            ]
+    return []
+
+
+def _with_values(system: System, values: Mapping[str, float], prop: Property) -> Possible | None:
+    """A run that violates a property with other values, with its times by default."""
+    moves = Moves(Durations(with_values(system, values)))
+    found = violations(moves, [prop], Bounds(classes=MOST_CLASSES)).violated.get(prop.name)
+    if found is None:
+        return None
+    return possible(run(system, [step.firing for step in found.trace.steps]))
 
 
 def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:

@@ -100,10 +100,14 @@ class Amount:
 
     @property
     def words(self) -> str:
-        """As it is written: 2 x heartbeat + 30 s."""
+        """As it is written, to the nanosecond: 2 x heartbeat + 30 s."""
+        return self.told(CLOSE)
+
+    def told(self, digits: int) -> str:
+        """The same with so many digits of its seconds."""
         parts = [_times(name, times) for name, times in self.terms]
         if self.seconds or not parts:
-            parts.append(in_units(self.seconds, CLOSE))
+            parts.append(in_units(self.seconds, digits))
         return " + ".join(parts).replace("+ -", "- ")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from rackproof.checker.timing.amounts import NANO, ZERO, Amount, in_units
+from rackproof.checker.timing.amounts import CLOSE, NANO, ZERO, Amount, in_units
 from rackproof.checker.timing.durations import Durations
 from rackproof.checker.timing.network import Conflict, Limit, Schedule, solve
 from rackproof.checker.timing.windows import TimedTrace, timed, windows
@@ -25,6 +25,8 @@ from rackproof.checker.trace import EngineError, Trace
 if TYPE_CHECKING:
     import z3
 
+FEW: Final = 6
+"""Digits of a time in a condition that people read."""
 MOST: Final = 50_000
 """Sums of limits that are formed before the question is given up."""
 
@@ -63,15 +65,25 @@ class Condition:
         """Each as it is written: kv-read >= lease + 2 s; read < lease is its opposite."""
         return tuple(inequality(amount) for amount in self.amounts)
 
+    @property
+    def told(self) -> str:
+        """All of it in a sentence, times with a few digits."""
+        return in_short(self.amounts)
 
-def inequality(amount: Amount) -> str:
+
+def in_short(amounts: Iterable[Amount]) -> str:
+    """That amounts are at least 0, in a sentence, with a few digits of their times."""
+    return " and ".join(inequality(amount, FEW) for amount in amounts)
+
+
+def inequality(amount: Amount, digits: int = CLOSE) -> str:
     """That an amount is at least 0, with what is added on the side where it is positive."""
     amount = _coprime(amount)
     more = Amount.of(max(amount.seconds, ZERO), {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(max(-amount.seconds, ZERO), {n: -k for n, k in amount.terms if k < 0})
     if more.terms:
-        return f"{more.words} >= {less.words}"
-    return f"{less.words} <= {more.words}"
+        return f"{more.told(digits)} >= {less.told(digits)}"
+    return f"{less.told(digits)} <= {more.told(digits)}"
 
 
 def _coprime(amount: Amount) -> Amount:
@@ -257,7 +269,8 @@ def clash(conflict: Conflict, values: Mapping[str, Fraction]) -> str:
     more = Amount.of(ZERO, {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(ZERO, {n: -k for n, k in amount.terms if k < 0})
     known = [f"{n} is {in_units(values[n])}" for n, _ in (*more.terms, *less.terms) if n in values]
-    return f"it takes {inequality(amount)}" + (f", but {' and '.join(known)}" if known else "")
+    but = f", but {' and '.join(known)}" if known else ""
+    return f"it takes {inequality(amount, FEW)}{but}"
 
 
 def longest_period(trace: Trace, durations: Durations) -> Fraction | None:

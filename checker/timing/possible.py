@@ -11,7 +11,7 @@ from typing import Final
 from attrs import frozen
 
 from rackproof.checker.timing.amounts import Amount, exact, in_units
-from rackproof.checker.timing.condition import Condition, TooMany, clash, condition, inequality
+from rackproof.checker.timing.condition import Condition, TooMany, clash, condition, in_short
 from rackproof.checker.timing.network import Conflict, Limit, Schedule
 from rackproof.checker.timing.windows import TimedTrace, timed
 from rackproof.checker.trace import Trace
@@ -88,12 +88,12 @@ class Possible:
         """For how long it stays possible, where an operator could prevent it."""
         if not self.by_choice or not self.by_choice.amounts:
             return ", whatever is chosen" if self.by_choice and self.chosen else ""
-        return f"; it is while {' and '.join(self.by_choice.words)}"
+        return f"; it is while {self.by_choice.told}"
 
     def _only(self) -> Iterator[str]:
         """When it would be possible."""
         if self.by_choice and not self.by_choice.is_never:
-            yield f"Possible only when {' and '.join(self.by_choice.words)}"
+            yield f"Possible only when {self.by_choice.told}"
         elif self.chosen and self.by_choice:
             yield f"This run is impossible whatever {' and '.join(sorted(self.chosen))} may be"
         every = self.by_all
@@ -102,19 +102,33 @@ class Possible:
         elif every.is_never:
             yield "This run is impossible whatever all quantities may be"
         elif self.by_choice is None or every.words != self.by_choice.words:
-            unmet = [inequality(amount) for amount in every.unmet]
-            more = f" (and {len(unmet) - MOST_TOLD} more)" if unmet[MOST_TOLD:] else ""
-            yield f"In terms of all quantities it takes {' and '.join(unmet[:MOST_TOLD])}{more}"
+            more = len(every.unmet) - MOST_TOLD
+            rest = f" (and {more} more)" if more > 0 else ""
+            told = in_short(every.unmet[:MOST_TOLD])
+            yield f"In terms of all quantities it takes {told}{rest}"
 
     @property
-    def kinder(self) -> dict[str, float]:
-        """Values of what is chosen, of the quantities that clash, with which they do not."""
+    def kinder(self) -> Iterator[dict[str, float]]:
+        """Values of what is chosen that do not stand in its way: first one by one, then together.
+
+        A value is as small or as large as it may be, whichever helps.
+        """
         if isinstance(self.found, Schedule):
-            return {}
+            return
+        yield from ({name: value} for name, value in self._wishes())
         never = {name for limit in self.found.limits for name in limit.unless}
         less = {name for name, times in self.found.amount.terms if times < 0} | never
-        names = {name for name, _ in self.found.amount.terms} | never
-        return {name: 0.0 if name in less else math.inf for name in sorted(names & self.chosen)}
+        names = ({name for name, _ in self.found.amount.terms} | never) & self.chosen
+        if len(names) > 1 or never & names:
+            yield {name: 0.0 if name in less else math.inf for name in sorted(names)}
+
+    def _wishes(self) -> list[tuple[str, float]]:
+        """What would help with each inequality that is not met, of the run or of its clash."""
+        assert isinstance(self.found, Conflict)
+        unmet = self.by_choice.unmet if self.by_choice else ()
+        amounts = (*unmet, self.found.amount)
+        terms = {(n, times > 0) for amount in amounts for n, times in amount.terms}
+        return [(n, math.inf if more else 0.0) for n, more in sorted(terms) if n in self.chosen]
 
     @property
     def told(self) -> str:

@@ -10,6 +10,8 @@ import pytest
 
 from rackproof.checker.cli import run
 
+BUGS = Path(__file__).parents[3] / "scenarios" / "bugs"
+
 SUPPORT = Path(__file__).parents[2] / "support" / "timed_worlds.py"
 WORLDS = """
 import math
@@ -240,3 +242,11 @@ def test_the_same_question_gets_the_same_answer(capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().out
     half = len(told) // 2
     assert told[:half] == told[half:]
+
+
+def test_a_run_is_shown_that_one_other_value_allows(capsys: pytest.CaptureFixture[str]) -> None:
+    """The lease stands in the way; a step that is overdue in the shortest run does not."""
+    assert run(["verify", str(BUGS / "dynamo-frozen-worker-chosen-again.yaml")]) == 0
+    (told,) = (line for line in capsys.readouterr().out.splitlines() if "this one does" in line)
+    assert "lease >= inhibition + stream-timeout" in told
+    assert "inhibition >= 96.8728 ms" in told
