@@ -250,3 +250,15 @@ def test_a_run_is_shown_that_one_other_value_allows(capsys: pytest.CaptureFixtur
     (told,) = (line for line in capsys.readouterr().out.splitlines() if "this one does" in line)
     assert "lease >= inhibition + stream-timeout" in told
     assert "inhibition >= 96.8728 ms" in told
+
+
+def test_the_example_of_the_guide_says_what_the_guide_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    guide = (docs / "modelling.md").read_text(encoding="utf-8")
+    assert run(["verify", str(docs / "examples" / "timed.py:world")]) == 1
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    shown = re.findall(r"^ {6}(Timing: .*|By default .*)$", guide, re.MULTILINE)
+    assert len(shown) == 2
+    assert set(shown) <= set(told)
