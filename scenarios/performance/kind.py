@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+PROTOCOL_KEYS: Final = frozenset(
+    ("protocol", "rack", "scope", "timeouts", "world", "fix", "steps", "loop", "then")
+)
+"""What only a scenario of a protocol has; it can have a deployment too."""
+
 
 def is_plan(text: str) -> bool:
-    """Whether a text is meant for simulate: it has a deployment or a workload at its top."""
+    """Whether a text is meant for simulate.
+
+    It has a workload at its top, or a deployment and nothing that only a protocol's scenario has.
+    """
     keys = {line.split(":", 1)[0].strip() for line in text.splitlines() if line[:1].isalpha()}
-    return bool(keys & {"deployment", "workload"})
+    return "workload" in keys or ("deployment" in keys and not keys & PROTOCOL_KEYS)

@@ -10,6 +10,7 @@ import pytest
 
 from rackproof.checker.cli import run
 from rackproof.checker.exams import differences
+from rackproof.checker.targets import expand, load_file
 from rackproof.checker.template import template
 from rackproof.model.scope import Scope, fault_names, limits
 from rackproof.scenarios.loader import loads
@@ -41,6 +42,22 @@ def test_every_line_that_is_commented_out_is_valid(stack: str) -> None:
         scenario = loads(with_lines(text, {number: line}), Path("mine.yaml"))
         assert scenario != loads(text, Path("mine.yaml")), line
     loads(with_lines(text, found), Path("mine.yaml"))
+
+
+@pytest.mark.parametrize("stack", stack_names())
+def test_the_file_is_a_scenario_untouched_and_with_every_choice_made(
+    stack: str, tmp_path: Path
+) -> None:
+    """Also for a folder, though it has a deployment, as the files of simulate have."""
+    text = template(stack, "mine.yaml")
+    (tmp_path / "mine.yaml").write_text(text)
+    (tmp_path / "open.yaml").write_text(with_lines(text, choices(text)))
+    targets = expand([str(tmp_path)])
+    assert [Path(target.label).name for target in targets.found] == ["mine.yaml", "open.yaml"]
+    for name in ("mine.yaml", "open.yaml"):
+        assert load_file(tmp_path / name).case.setting.system.timing is not None
+    for target in targets.found:
+        target.load()
 
 
 @pytest.mark.parametrize("stack", stack_names())
