@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from rackproof.checker.report.counterexample import run_in_words
 from rackproof.checker.report.machine import trace_as_data
-from rackproof.checker.timing.amounts import in_units
+from rackproof.checker.timing.amounts import ENDLESS, in_units
 from rackproof.checker.timing.durations import Durations
 from rackproof.checker.timing.network import Schedule
 from rackproof.checker.timing.paths import PathClass, Paths, Range
@@ -29,8 +29,9 @@ from rackproof.checker.verdicts import counted
 TIMES: Final = ("first delivery", "worst stall", "total")
 COSTS: Final = ("moved", "recomputed", "energy")
 USUAL: Final = "nothing out of the ordinary"
-SOURCE: Final = 90
-"""Letters of a source that a table has room for."""
+GAP: Final = 2
+LEAST_TEXT: Final = 20
+"""Letters that a column of text has at least, however narrow the terminal."""
 
 
 @frozen
@@ -64,34 +65,37 @@ class CostReport:
         out.print(Text(f"cost of {self.target}", "bold"), soft_wrap=True)
         if self.scope and verbosity >= 0:
             out.print(f"scope: {self.scope}", soft_wrap=True)
-        out.print(self._table(), crop=False)
-        out.print()
+        for line in self._unseen():
+            out.print(line, soft_wrap=True)
+        if self.paths.classes:
+            out.print(self._table(out.width), crop=False)
+            out.print()
         for line in self._stall(verbosity):
             out.print(line, soft_wrap=True)
         if verbosity > 0:
             out.print("\n".join(self._runs()), soft_wrap=True)
-        if verbosity >= 0 and (quantities := self._quantities()).row_count:
+        if verbosity >= 0 and (quantities := self._quantities(out.width)).row_count:
             out.print(quantities, crop=False)
-        for line in self._notes():
+        for line in self._notes(verbosity):
             out.print(line, soft_wrap=True)
         out.print()
 
-    def _table(self) -> Table:
+    def _table(self, width: int) -> Table:
         """A row for each class of paths; a column of costs only where anything costs that."""
         kinds = self.paths.classes
         costs = [name for name in COSTS if any(_cost(kind, name).most for kind in kinds)]
-        table = _grid("path", "faults", *TIMES, *costs)
+        rows = []
         for kind in kinds:
             cells = [_range(kind.first, in_units), _worst(kind), _range(kind.total, in_units)]
             cells += [_range(_cost(kind, name), _IN_WORDS[name]) for name in costs]
-            table.add_row(_name(kind), _range(kind.faults, str), *cells)
-        return table
+            rows.append([_name(kind), _range(kind.faults, str), *cells])
+        return _grid(("path", "faults", *TIMES, *costs), rows, width)
 
     def _stall(self, verbosity: int) -> Iterator[str]:
         """The worst of all stalls, with its run."""
         stall = self.stalls.worst
         if stall is None:
-            yield "nobody ever waits"
+            yield "nobody ever waits" if self._has_clients else "no client in this scope"
             return
         least = "" if self.stalls.reason is None else "at least "
         who = self._client(stall.client)
@@ -106,6 +110,11 @@ class CostReport:
         if verbosity >= 0:
             yield from self._steps(stall.trace, stall.schedule)
             yield ""
+
+    @property
+    def _has_clients(self) -> bool:
+        initial = self.durations.system.initial
+        return bool(self.durations.timing.waiting(initial))
 
     def _client(self, number: int) -> str:
         clients = self.durations.timing.clients
@@ -126,16 +135,15 @@ class CostReport:
                 yield from self._steps(trace, kind.schedule)
                 yield ""
 
-    def _quantities(self) -> Table:
+    def _quantities(self, width: int) -> Table:
         """The quantities that any duration depended on, with their values and where from."""
-        table = _grid("quantity", "value", "source")
+        rows = []
         for name, values in self._values().items():
             quantity = self.durations.timing.quantities[name]
             span = Range(min(values), max(values))
             source = "given here" if name in self.changed else quantity.source
-            short = source if len(source) <= SOURCE else source[: SOURCE - 3] + "..."
-            table.add_row(name, _range(span, in_units), short)
-        return table
+            rows.append([name, _range(span, in_units), source])
+        return _grid(("quantity", "value", "source"), rows, width)
 
     def _values(self) -> dict[str, list[Fraction]]:
         """By quantity, in the order in which the world names them."""
@@ -144,8 +152,31 @@ class CostReport:
             values[name].append(self.durations.values[symbol])
         return {n: sorted(values[n]) for n in self.durations.timing.quantities if n in values}
 
-    def _notes(self) -> Iterator[str]:
-        """What is violated within the times, and how much was seen."""
+    def _unseen(self) -> Iterator[str]:
+        """That there are other runs than those of the tables, if so, and why."""
+        if not self.is_conclusive:
+            yield "not all runs were seen: what follows is of those that were, and there are more"
+        what = ("the worst stall", "the paths", "the properties")
+        for told, reason in zip(what, self.reasons, strict=True):
+            if reason is not None:
+                yield f"of {told} not everything was seen: {reason}"
+
+    @property
+    def _unused(self) -> list[str]:
+        """Quantities that were given a value on which nothing depends."""
+        return sorted(self.changed - self._values().keys())
+
+    def _endless(self) -> Iterator[str]:
+        """Where the infinite in the table comes from, other than from waiting for ever."""
+        kinds = [kind for kind in self.paths.classes if kind.reason is None]
+        if any(known.most == math.inf for kind in kinds for known in (kind.first, kind.total)):
+            for name, values in self._values().items():
+                if values[-1] >= ENDLESS:
+                    source = self.durations.timing.quantities[name].source
+                    yield f"no end: {name} has none{f' ({source})' if source else ''}"
+
+    def _notes(self, verbosity: int) -> Iterator[str]:
+        """What is violated within the times, what to know of them, and how much was seen."""
         for name, found in self.reached.violated.items():
             steps = counted(len(found.trace.steps), "step")
             end = in_units(found.schedule.earliest[len(found.trace.steps)])
@@ -153,10 +184,11 @@ class CostReport:
         for kind in self.paths.classes:
             if kind.reason is not None:
                 yield f"{_name(kind)}: may wait for ever: {kind.reason}"
-        what = ("the worst stall", "the paths", "the properties")
-        for told, reason in zip(what, self.reasons, strict=True):
-            if reason is not None:
-                yield f"of {told} not everything was seen: {reason}"
+        yield from self._endless()
+        for name in self._unused:
+            yield f"{name} is given here, and nothing that can happen depends on it"
+        if verbosity >= 0 and self._has_clients:
+            yield from (f"note: {note}" for note in self.durations.timing.notes)
         if self.is_conclusive:
             classes = self.paths.explored + self.stalls.classes + self.reached.classes
             yield (
@@ -176,13 +208,15 @@ class CostReport:
             "quantities": [
                 {
                     "name": name,
-                    "values_s": [float(value) for value in values],
+                    "values_s": [_ended(value) for value in values],
                     "source": self.durations.timing.quantities[name].source,
                     "chosen": self.durations.timing.quantities[name].chosen,
                     "given": name in self.changed,
                 }
                 for name, values in self._values().items()
             ],
+            "unused": self._unused,
+            "notes": list(self.durations.timing.notes),
             "paths": [self._path(kind) for kind in self.paths.classes],
             "worst_stall": self.stalls.worst and self._worst_stall(self.stalls.worst),
             "violated": [
@@ -225,11 +259,24 @@ class CostReport:
         return trace_as_data(trace, Possible(timed(trace, self.durations), schedule))
 
 
-def _grid(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, column in enumerate(columns):
-        right = number > 0 and column != "source"
-        table.add_column(column, justify="right" if right else "left", no_wrap=number > 0)
+def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:
+    """A table of so many letters a line: in a narrow one texts wrap, and ranges at their "to"."""
+    texts = [number for number, name in enumerate(columns) if name in ("path", "source")]
+    lengths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    room = [min(n, LEAST_TEXT) if i in texts else n for i, n in enumerate(lengths)]
+    narrow = sum(room) + GAP * len(room) > width
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for number, name in enumerate(columns):
+        is_text = number in texts
+        table.add_column(
+            name,
+            justify="left" if is_text or not number else "right",
+            no_wrap=not is_text,
+            min_width=room[number] if is_text else None,
+        )
+    for row in rows:
+        folded = (cell.replace(" to ", " to\n") if narrow else cell for cell in row)
+        table.add_row(*(row[i] if i in texts else cell for i, cell in enumerate(folded)))
     return table
 
 
@@ -273,6 +320,10 @@ def _pair(known: Range) -> list[float | None] | None:
     if known.least is None or known.most is None:
         return None
     return [_finite(known.least), _finite(known.most)]
+
+
+def _ended(seconds: Fraction) -> float | None:
+    return None if seconds >= ENDLESS else float(seconds)
 
 
 def _finite(value: Fraction | float | None) -> float | None:

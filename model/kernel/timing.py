@@ -105,7 +105,8 @@ class Timing:
     and none at all otherwise. seen: of each client, what it has got so far, as a value that changes
     when it gets something. waiting: of each client, whether it still waits for something. charge:
     what a step costs. tags: what a step tells of the path that it is on (``crash mid-decode``,
-    ``recovered by transfer``), so that paths can be put into classes.
+    ``recovered by transfer``), so that paths can be put into classes. notes: what who reads the
+    times has to know of them, such as what an abstraction leaves out; each a sentence.
     """
 
     quantities: Mapping[str, Quantity]
@@ -115,6 +116,7 @@ class Timing:
     clients: tuple[str, ...] = ()
     charge: Callable[[Any, Firing, Any], Charge] = _nothing
     tags: Callable[[Any, Firing, Any], tuple[str, ...]] = _untold
+    notes: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         """Refuse bounds over quantities that do not exist."""

@@ -13,6 +13,7 @@ from rackproof.model.timing.clients import seen, waiting
 from rackproof.model.timing.costs import Costs
 from rackproof.model.timing.deployment import Deployment
 from rackproof.model.timing.durations import durations
+from rackproof.model.timing.notes import notes
 from rackproof.model.timing.quantities import natural
 from rackproof.model.timing.tags import tags
 from rackproof.model.timing.timeouts import TIMEOUTS
@@ -40,4 +41,5 @@ def timing(
         clients=tuple(f"request-{i}" for i in range(scope.requests)),
         charge=Charges(costs),
         tags=tags,
+        notes=notes(costs, scope) if scope.requests else (),
     )

@@ -96,10 +96,11 @@ TIMES: Final = tuple(
 """The keys whose values are times."""
 
 
-def source_of(key: str) -> str:
-    """Where the default of a time is known from."""
-    source: str = attrs.fields_dict(Deployment)[key.replace("-", "_")].metadata[_SECONDS]
-    return source
+def source_of(key: str, value: float) -> str:
+    """Where a time is known from: its default as it is cited, any other from who gave it."""
+    attribute = attrs.fields_dict(Deployment)[key.replace("-", "_")]
+    source: str = attribute.metadata[_SECONDS]
+    return source if value == attribute.default else "the scenario"
 
 
 def deployment(values: Mapping[str, object]) -> Deployment:

@@ -46,7 +46,7 @@ def natural(costs: Costs) -> dict[str, Quantity]:
     """The quantities of a deployment that nobody sets."""
     taken = _Taken(costs)
     constant = {key: getattr(costs.deployment, key.replace("-", "_")) for key in TIMES}
-    times = [Quantity(key, _TEXTS[key], constant[key], source_of(key)) for key in TIMES]
+    times = [Quantity(k, _TEXTS[k], constant[k], source_of(k, constant[k])) for k in TIMES]
     return {quantity.name: quantity for quantity in (*times, *_computed(taken))}
 
 

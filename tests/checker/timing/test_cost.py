@@ -113,7 +113,71 @@ def test_loops_are_not_told_as_if_they_ended(capsys: pytest.CaptureFixture[str])
 
 def test_a_limit_that_is_too_short_is_inconclusive(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["cost", "own.py:dog", "--time-limit", "1ns"]) == 3
-    assert "not everything was seen: the time limit of 1e-09 s" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "not everything was seen: the time limit of 1e-09 s" in told
+    assert lines(told)[1] == (
+        "not all runs were seen: what follows is of those that were, and there are more"
+    )
+
+
+def test_a_quantity_on_which_nothing_depends_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["cost", "stack:dynamo", "--exam", "crash", "--set", "handshake-timeout=3s"]
+    assert run([*arguments, "--set", "lease=5s", "--json", "found.json"]) == 0
+    told = lines(capsys.readouterr().out)
+    assert "handshake-timeout is given here, and nothing that can happen depends on it" in told
+    (found,) = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert found["unused"] == ["handshake-timeout"]
+    notes = [line.removeprefix("note: ") for line in told if line.startswith("note: ")]
+    assert found["notes"] == notes
+    assert len(notes) == 2
+    values = {quantity["name"]: quantity["values_s"] for quantity in found["quantities"]}
+    assert values["arrival"] == [0.0, None]
+
+
+def test_a_narrow_terminal_has_whole_cells(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every word of the wide table is in the narrow one, and no line has an ellipsis."""
+    told = {}
+    for width in ("100", "300"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert run(["cost", "stack:dynamo", "--exam", "crash"]) == 0
+        told[width] = capsys.readouterr().out
+    assert sorted(told["100"].split()) == sorted(told["300"].split())
+    assert (
+        max(len(line.rstrip()) for line in told["100"].split("worst stall:")[0].splitlines()) <= 120
+    )
+    assert "no failure " in told["100"]
+    source = "rack study, 12:6 at 90 requests/s: TTFT p99 is 420 ms, of which the prefill is 96 ms"
+    assert source in told["300"]
+
+
+def test_an_arrival_without_end_is_told_as_the_clients_choice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "rackproof: 1\nname: Two\nscope: {requests: 2, tokens: 1}\nrack: {aggregated: 1}\n"
+    Path("two.yaml").write_text(text, encoding="utf-8")
+    assert run(["cost", "two.yaml"]) == 0
+    told = lines(capsys.readouterr().out)
+    assert any(line.startswith("no failure") and " to no end" in line for line in told)
+    assert "no end: arrival has none (a client's choice)" in told
+
+
+def test_a_scope_without_clients_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", str(BUGS / "mooncake-1549-disk-eviction-untold.yaml")]) == 0
+    told = lines(capsys.readouterr().out)
+    assert told[2] == "no client in this scope"
+    assert not any(line.startswith(("path", "note")) for line in told)
+
+
+def test_a_folder_can_be_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine").mkdir()
+    text = "rackproof: 1\nname: One\ndeployment: {queue-wait: 40 s}\ntimeouts: {}\n"
+    Path("mine", "one.yaml").write_text(text, encoding="utf-8")
+    assert run(["cost", "mine"]) == 0
+    told = lines(capsys.readouterr().out)
+    assert told[0] == "cost of mine/one.yaml"
+    assert "queue-wait  40 s  the scenario" in told
 
 
 def test_the_data_of_a_cost_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
