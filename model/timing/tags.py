@@ -10,7 +10,7 @@ from rackproof.model.faults import Budget
 from rackproof.model.kernel import Firing, Kind
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Peers, Requests, Trays, Workers
-from rackproof.model.stream import Stage
+from rackproof.model.stream import Finish, Stage
 from rackproof.model.timing.progress import computed_before, computes_itself, is_first
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def _spent(world: World) -> int:
 def moment(world: World, request: int) -> str:
     """When in the life of a request."""
     retry, stream = world.retries[request], world.streams[request]
-    running = retry.current is not None and stream.attempts[retry.current].stage == Stage.RUNNING
+    here = None if retry.current is None else stream.attempts[retry.current]
+    if here and (here.finish != Finish.NONE or here.sent >= world.tokens):
+        return "after the last token"
+    running = here is not None and here.stage == Stage.RUNNING
     return "mid-decode" if running or stream.delivered else "before the first token"
 
 

@@ -252,6 +252,16 @@ def test_a_crash_in_mid_decode_has_the_kv_computed_and_moved_again(
     ]
 
 
+def test_a_crash_after_all_was_sent_is_not_in_mid_decode() -> None:
+    """It costs nothing, unless what was sent is not heard."""
+    system = world(rack=PAIR, scope={"tokens": 3}, faults={"crash": 1})
+    names = [step[0] for step in plain_pair(0, 0, 1, 0, 3)]
+    last = max(i for i, name in enumerate(names) if name.startswith(("emit", "finish")))
+    steps = [*plain_pair(0, 0, 1, 0, 3)[: last + 1], ("crash", 1)]
+    assert tagged(system, steps) == ["crash after the last token"]
+    assert charged(system, steps).tokens_recomputed == 0
+
+
 def test_a_crash_before_anything_was_computed_recomputes_nothing() -> None:
     system = world(rack={"aggregated": 2}, scope={"tokens": 1}, faults={"crash": 1})
     steps: list[Step] = [("dispatch", 0, 0), ("crash", 0), ("lease_expires", 0)]
