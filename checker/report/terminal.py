@@ -17,8 +17,9 @@ from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report import proofs, repair, stack
-from rackproof.checker.report.counterexample import counterexample, run_in_words
+from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.report.setting import assumed, scope_in_words
+from rackproof.checker.report.steps import run_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
