@@ -69,9 +69,14 @@ class Decode(Server):
         )
 
     def wants(self, job: Job) -> bool:
-        if self.queue or self.ghosts or self.stranded:
+        if self.ghosts or self.stranded:
             return False
-        return self.places + self.coming < self.most and self.fits(job)
+        before = [*self.queue, *(job for job, attempt, _ in self.asking if job.attempt == attempt)]
+        if self.places + self.coming + len(before) >= self.most:
+            return False
+        claimed = sum(job.reserved for job in before if job.promise is not self)
+        free = self.engine.kv_capacity_tokens - self.kv.value - self.claimed - claimed
+        return job.promise is self or job.reserved <= free
 
     def expected(self, job: Job, now: float) -> tuple[float, float]:
         """Each that leaves makes room for one; then a step with one more."""
@@ -119,8 +124,8 @@ class Decode(Server):
             self._account(self._planned)
             self._planned = 0
             self._leave()
-        self._grant()
         self.owner.refill(self)
+        self._grant()
         self._admit()
         self._plan()
 

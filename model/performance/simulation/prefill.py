@@ -41,6 +41,8 @@ class Prefill(Server):
     def wants(self, job: Job) -> bool:
         if self.batch or self.ghosts or self.stranded:
             return False
+        if self.kv.value + self._queued + job.known > self.engine.kv_capacity_tokens:
+            return False
         return not self.queue or self._queued + job.known <= self.budget
 
     def put(self, job: Job) -> None:
@@ -81,8 +83,10 @@ class Prefill(Server):
         """Its KV is no longer needed here."""
         self.kv.add(self.events.now, -self.held.pop(job))
         job.source = None
-        if self.queue and self.up:
-            self.wake()
+        if self.up:
+            self.owner.refill(self)
+            if self.queue:
+                self.wake()
 
     def forget(self) -> list[Job]:
         self.blocked_kv.set(self.events.now, False)

@@ -28,7 +28,7 @@ class Owner(Protocol):
         """Its last token came."""
 
     def refill(self, server: Server) -> None:
-        """There may be room: put what waits in common, as long as it is wanted."""
+        """It may have room: put what waits in common, as long as any of its pool wants it."""
 
 
 class Server(ABC):
@@ -36,7 +36,7 @@ class Server(ABC):
 
     A router's books change with what it is told: jobs on an instance that went down are in them
     until it is believed down (``ghosts``), as are those sent there since (``stranded``). coming:
-    requests whose KV is on its way here.
+    requests whose KV is on its way here; claimed: tokens of KV that no room is reserved for yet.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Server(ABC):
         self.name, self.index, self.engine = name, index, engine
         self.owner, self.events = owner, owner.events
         self.up, self.believed = True, True
-        self.coming = 0
+        self.coming = self.claimed = 0
         self.stranded: list[Job] = []
         self.ghosts: list[Job] = []
         self.idling = idling
