@@ -224,8 +224,8 @@ def _span(lost: float, context: float) -> tuple[int, int]:
 class Saving:
     """How KV is to be saved, and what is compared: see ``Readiness``.
 
-    intervals_s: of checkpoints, beside Young's; those longer than the pause, unless told. gpu_mtbf_h: of
-    one GPU, in hours.
+    intervals_s: of checkpoints, beside Young's; those longer than the pause, unless told.
+    gpu_mtbf_h: of one GPU, in hours.
     """
 
     CALLED: ClassVar[str] = "checkpoints"
@@ -249,8 +249,8 @@ class Saving:
         for interval_s in self.intervals_s:
             if not self.pause_s < interval_s < math.inf:
                 raise ModelError(
-                    f"an interval between checkpoints is longer than the pause ({self.pause_s:g} s) and "
-                    f"has an end; it is {interval_s:g} s"
+                    f"an interval between checkpoints is longer than the pause ({self.pause_s:g} s) "
+                    f"and has an end; it is {interval_s:g} s"
                 )
 
     def readiness(self, duty: Duty, prefills: int) -> Readiness:
