@@ -249,8 +249,8 @@ class Saving:
         for interval_s in self.intervals_s:
             if not self.pause_s < interval_s < math.inf:
                 raise ModelError(
-                    f"an interval between checkpoints is longer than the pause ({self.pause_s:g} s) "
-                    f"and has an end; it is {interval_s:g} s"
+                    "an interval between checkpoints is longer than the pause "
+                    f"({self.pause_s:g} s) and has an end; it is {interval_s:g} s"
                 )
 
     def readiness(self, duty: Duty, prefills: int) -> Readiness:
