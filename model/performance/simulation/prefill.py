@@ -68,7 +68,7 @@ class Prefill(Server):
             return
         self.owner.refill(self)
         spans = self._next_batch()
-        self.blocked_kv.set(self.events.now, bool(self.queue) and not self.batch)
+        self.note()
         if not self.batch:
             self.working(False)
             return
@@ -89,7 +89,6 @@ class Prefill(Server):
                 self.wake()
 
     def forget(self) -> list[Job]:
-        self.blocked_kv.set(self.events.now, False)
         jobs = [*self.held, *self.queue]
         self.idling.change(self.events.now, 0, -len(self.queue))
         self.kv.add(self.events.now, -self.kv.value)
@@ -99,6 +98,10 @@ class Prefill(Server):
         self.queue.clear()
         self.batch, self._queued, self._ahead = [], 0, 0
         return jobs
+
+    def note(self) -> None:
+        waits = bool(self.queue) or self.common is not None
+        self.blocked_kv.set(self.events.now, self.up and waits and not self.batch)
 
     def _next_batch(self) -> list[tuple[int, int]]:
         """Move a batch out of the queue; of each its new tokens, and those cached."""

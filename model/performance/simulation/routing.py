@@ -120,12 +120,17 @@ class Router:
         else:
             self.common.append(job)
             self._idling.change(now, 0, 1)
+            if len(self.common) == 1:
+                self._announce()
 
     def refill(self, now: float) -> None:
         """Some instance may have room: what waits in common, as long as any wants it."""
+        if not self.common:
+            return
         while self.common and (able := self._able(self.common[0])):
             self._idling.change(now, 0, -1)
             self._choose(self.common.popleft(), able, now, ())
+        self._announce()
 
     def look(self, now: float) -> None:
         """Who is believed to be up has changed; what waits in common is sent anew."""
@@ -134,6 +139,11 @@ class Router:
         self._idling.change(now, 0, -len(jobs))
         for job in jobs:
             self.send(job, now)
+        self._announce()
+
+    def _announce(self) -> None:
+        for server in self.servers:
+            server.announce(self.common[0] if self.common else None)
 
     def _able(self, job: Job) -> list[Server]:
         if self.name != "first-come":
