@@ -23,6 +23,7 @@ Paths = tuple[tuple[Link, ...], ...]
 
 def read_paths(where: Place, prefill: Pool, decode: Pool, base: Path) -> Paths | None:
     """A link for every pair of instances; ``where`` names a rack and what of it is lost."""
+    before = len(where.problems.found)
     found = {"preset": where} if where.is_scalar else _keys(where)
     if not found:
         return None
@@ -35,6 +36,8 @@ def read_paths(where: Place, prefill: Pool, decode: Pool, base: Path) -> Paths |
     lost = found["lost"].items("a list of parts") if "lost" in found else ()
     names = frozenset(name for one in lost if (name := one.text("the name of a part")))
     on = _seats(found)
+    if len(where.problems.found) > before:
+        return None
     return attempt(where, lambda: _links(rack, prefill, decode, names, on))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from rackproof.scenarios.performance.amounts import SHARE
 from rackproof.scenarios.performance.deployments import read_deployment
 from rackproof.scenarios.performance.figures import read_expected, read_published
 from rackproof.scenarios.performance.overrides import merged
+from rackproof.scenarios.performance.parts import noted
 from rackproof.scenarios.performance.plan import Plan, Variant, Workload
 from rackproof.scenarios.performance.sections import SECTIONS, read_section
 from rackproof.scenarios.performance.workloads import read_slo, read_workload
@@ -79,7 +81,9 @@ class _Reading:
             if key in self.found
         }
         sections = {
-            key: read_section(key, self.found[key]) for key in SECTIONS if key in self.found
+            key: noted(self.found[key], partial(read_section, key))
+            for key in SECTIONS
+            if key in self.found
         }
         if self.problems.found:
             return None

@@ -25,7 +25,17 @@ Readers = Mapping[str, tuple[str, Callable[[Place], Any]]]
 
 def read_keys(found: Mapping[str, Place], readers: Readers) -> dict[str, Any]:
     """What the keys that are there come to, by what the model calls them."""
-    return {name: read(found[key]) for key, (name, read) in readers.items() if key in found}
+    there = ((found[key], *reader) for key, reader in readers.items() if key in found)
+    return {name: noted(place, read) for place, name, read in there}
+
+
+def noted(place: Place, read: Callable[[Place], T | None]) -> T | None:
+    """What a place comes to; where that is nothing, a problem has been noted, or is now."""
+    before = len(place.problems.found)
+    value = read(place)
+    if value is None and len(place.problems.found) == before:
+        place.fail("says nothing; give it a value, or leave it out")
+    return value
 
 
 def attempt(place: Place, make: Callable[[], T]) -> T | None:

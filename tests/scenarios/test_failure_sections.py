@@ -52,6 +52,18 @@ def wrong(text: str) -> str:
     return str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{}", "failures[1].detection: is empty; it takes a mechanism: stream-break, lease,"),
+        ("{lease: {}}", "failures[1].detection.lease: is empty; it takes ttl, renewed-at, or"),
+        ("[{}]", "failures[1].detection[1]: is empty"),
+    ],
+)
+def test_a_detection_that_says_nothing_is_told(value: str, message: str) -> None:
+    assert message in wrong(f"failures: [{{fails: decode-0, at: 1 s, detection: {value}}}]")
+
+
 def test_a_failure_in_full() -> None:
     plan = section(
         "failures:\n  rack: {preset: nvl72, trays: 4}\n  seed: 7\n  strikes:\n"

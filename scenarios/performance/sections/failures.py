@@ -30,7 +30,7 @@ from rackproof.model.performance.failures.rates import restart
 from rackproof.model.performance.failures.recovery import Policy, Recovery
 from rackproof.model.rack import Rack, preset, presets
 from rackproof.scenarios.performance.amounts import DURATION, PLAIN, SHARE
-from rackproof.scenarios.performance.parts import attempt, read_link
+from rackproof.scenarios.performance.parts import attempt, noted, read_link
 from rackproof.scenarios.places import Place
 
 KEYS: Final = ("fails", "at", "detection", "delay", "recovery", "restart", "looks", "over")
@@ -95,7 +95,7 @@ def _strike(place: Place) -> Planned | None:
         **dict.fromkeys(SWITCHES, Place.flag),
     }
     names = {"at": "at_s", "restart": "restart_s", "over": "detour", "delay": "moment", **SWITCHES}
-    values = {names.get(key, key): readers[key](item) for key, item in found.items()}
+    values = {names.get(key, key): noted(item, readers[key]) for key, item in found.items()}
     if None in values.values() or not {"fails", "at_s", "detection"} <= values.keys():
         return None
     return Planned(**values)
@@ -146,7 +146,10 @@ def read_detection(place: Place) -> Detection | None:
 
 def _detectors(place: Place) -> list[Detector | None]:
     if place.is_map:
-        return [_own(name, item) for name, item in place.record(MECHANISMS).items()] or [None]
+        found = place.record(MECHANISMS)
+        if place.is_empty:
+            place.fail(f"is empty; it takes a mechanism: {', '.join(MECHANISMS)}")
+        return [_own(name, item) for name, item in found.items()] or [None]
     value = place.value
     if isinstance(value, str) and value.strip()[:1].isalpha():
         return [attempt(place, lambda: detector(value.strip()))]
@@ -158,7 +161,9 @@ def _own(mechanism: str, place: Place) -> Detector | None:
     """A mechanism with values of its own, the others as its preset has them."""
     keys = FIELDS[mechanism]
     found = place.record(keys, f"a map with {', '.join(keys)}")
-    values = {keys[key][0]: keys[key][1](item) for key, item in found.items()}
+    values = {keys[key][0]: noted(item, keys[key][1]) for key, item in found.items()}
+    if place.is_empty:
+        place.fail(f"is empty; it takes {', '.join(keys)}, or {mechanism} alone")
     if None in values.values() or not found:
         return None
     base = detector(mechanism)
