@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from attrs import define, field
@@ -16,13 +17,16 @@ from rackproof.checker.exams import report_on
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.terminal import Terminal, console
+from rackproof.checker.report.screen import console
+from rackproof.checker.report.terminal import Terminal
 from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import expand, load_file
 from rackproof.checker.verify import Report, failure
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @define
@@ -122,5 +126,6 @@ def _replayed(file: Path) -> tuple[Scenario, Replayed]:
 
 
 def as_json(data: list[dict[str, Any]]) -> str:
-    """A report for a machine."""
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    """A report for a machine; a lone surrogate, which has no encoding, is escaped."""
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return _SURROGATE.sub(lambda found: ascii(found[0])[1:-1], text)

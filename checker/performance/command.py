@@ -18,7 +18,7 @@ from rackproof.checker.performance.questions import DEFAULT, QUESTIONS, question
 from rackproof.checker.performance.study import Study
 from rackproof.checker.reference import nearest_target
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.terminal import console
+from rackproof.checker.report.screen import console
 from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verify import Failure, failure

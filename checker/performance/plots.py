@@ -8,7 +8,10 @@ import textwrap
 from pathlib import Path
 from typing import Any, Final
 
+from attrs import evolve
+
 from rackproof.checker.performance.answers import Axis, Plot
+from rackproof.checker.report.screen import shown
 from rackproof.scenarios.worlds import InputError
 
 ABSENT: Final = "--plot needs matplotlib, which is not installed: pip install 'rackproof[plots]'"
@@ -21,6 +24,7 @@ _STYLE: Final[dict[str, Any]] = {
     "svg.hashsalt": "rackproof",  # identifiers in the file, otherwise random
     "svg.fonttype": "none",
     "font.family": "sans-serif",
+    "text.parse_math": False,  # names of variants are no formulas
     "axes.grid": True,
     "grid.alpha": 0.3,
     "axes.spines.top": False,
@@ -45,6 +49,7 @@ def draw(plot: Plot, folder: Path, stem: str) -> Path:
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
+    plot = _drawable(plot)
     path = folder / f"{slug(stem)}-{slug(plot.name)}.svg"
     style: dict[Any, Any] = {**mpl.rcParamsDefault, **_STYLE}
     with mpl.rc_context(style):
@@ -56,6 +61,16 @@ def draw(plot: Plot, folder: Path, stem: str) -> Path:
         except OSError as error:
             raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
     return path
+
+
+def _drawable(plot: Plot) -> Plot:
+    """The same with texts that a picture can hold."""
+    return evolve(
+        plot,
+        title=shown(plot.title),
+        series=tuple(evolve(one, label=shown(one.label)) for one in plot.series),
+        marks=tuple(evolve(one, label=shown(one.label)) for one in plot.marks),
+    )
 
 
 def _fill(axes: Any, plot: Plot) -> None:

@@ -29,7 +29,7 @@ def read_keys(found: Mapping[str, Place], readers: Readers) -> dict[str, Any]:
     return {name: noted(place, read) for place, name, read in there}
 
 
-def noted(place: Place, read: Callable[[Place], T | None]) -> T | None:
+def noted(place: Place, read: Callable[[Place], Any]) -> Any:
     """What a place comes to; where that is nothing, a problem has been noted, or is now."""
     before = len(place.problems.found)
     value = read(place)

@@ -1,5 +1,6 @@
 """rackproof simulate: real files in, real output out, and what is told when things go wrong."""
 
+import io
 import json
 import os
 import re
@@ -8,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from rackproof.checker.cli import run
 from rackproof.checker.performance import plots
 from rackproof.checker.performance.answers import Column, Table, Unit
 from rackproof.checker.performance.questions import QUESTIONS
+from rackproof.checker.report.screen import Screen
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios" / "performance"
@@ -117,6 +120,48 @@ def test_an_expectation_that_is_missed_ends_with_1(capsys: pytest.CaptureFixture
     never = "workload.synthetic.output={mean: 1 tokens, cv: 0}"
     (answer,) = answers("bad.yaml", "--ask", "expected", "--set", never, status=1)
     assert rows(answer)[1]["computed"] == "-"
+
+
+# Texts that would steer the terminal, or that have no encoding
+
+NASTY = '"\\uD800 \\e[31mred \\u202E $x^$ \\x9b"'
+
+
+def test_no_text_of_a_file_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = written("nasty.yaml", ("name: A few requests", f"name: {NASTY}"))
+    with Path(name).open("a", encoding="utf-8") as file:
+        file.write(f"notes: {NASTY}\nvariants: [{{name: {NASTY}}}]\n")
+        file.write(f"expect: [{{of: {NASTY}, measure: slo-met, at-least: 1 %}}]\n")
+    asked = ["--ask", "run", "--ask", "expected", "--ask", "failures"]
+    told = answers(name, *asked, "--plot", "plots")
+    assert len(told) == 3
+    assert rows(told[0])[0]["variant"] == "\ud800 \x1b[31mred \u202e $x^$ \x9b"
+    out = capsys.readouterr().out
+    assert r"\ud800 \x1b[31mred \u202e $x^$ \x9b" in out
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", out)
+
+
+@pytest.mark.parametrize(
+    "change", [("slo: ", '"\\e[31m": '), ("fails: decode-0", f"fails: {NASTY}")]
+)
+def test_nor_does_a_message_about_it(
+    change: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (SMALL + "slo: {ttft: 1 s}\n").replace(*change)
+    Path("nasty.yaml").write_text(text, encoding="utf-8")
+    assert run(["simulate", "nasty.yaml", "--ask", "failures"]) == 2
+    assert run(["verify", "nasty.yaml"]) == 2
+    assert not re.search("[\x1b\x9b\u202e\ud800]", capsys.readouterr().out)
+
+
+def test_colours_are_those_of_the_console_alone() -> None:
+    out = io.StringIO()
+    screen = Screen(file=out, force_terminal=True, color_system="standard", width=60)
+    screen.print(Text("a\x1b[31mb\n\ud800", "green"))
+    assert out.getvalue().splitlines() == [
+        "\x1b[32ma\\x1b[31mb\x1b[0m",
+        "\x1b[32m\\ud800\x1b[0m",
+    ]
 
 
 # The other bundled files
