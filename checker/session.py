@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import expand, load_file
 from rackproof.checker.verify import Report, failure
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
 
@@ -85,9 +87,13 @@ class Session:
         if self.json_file == self.junit_file == "-":
             raise click.UsageError("--json and --junit cannot both go to stdout")
         for option, name in (("--json", self.json_file), ("--junit", self.junit_file)):
-            if name is not None and name != "-" and not Path(name).parent.is_dir():
+            if name is not None and name != "-" and not is_folder(Path(name).parent):
                 raise click.UsageError(f"{option} {name}: there is no such folder")
-        if self.save_to is not None and self.save_to.exists() and not self.save_to.is_dir():
+        if (
+            self.save_to is not None
+            and os.path.lexists(self.save_to)
+            and not is_folder(self.save_to)
+        ):
             raise click.UsageError(f"--save {self.save_to}: is a file, not a folder")
 
     def _save(self) -> Saved:

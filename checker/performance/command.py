@@ -25,6 +25,7 @@ from rackproof.checker.verify import Failure, failure
 from rackproof.model.kernel import ModelError
 from rackproof.scenarios.document import Node, read_text
 from rackproof.scenarios.errors import ScenarioError, unknown
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.loader import is_scenario
 from rackproof.scenarios.performance.kind import is_plan
 from rackproof.scenarios.performance.loader import loads
@@ -52,7 +53,7 @@ class Simulation:
         self.session.check_outputs()
         try:
             for file in files:
-                for path in self._found(Path(file)):
+                for path in self._found(file):
                     self.data.append({"file": str(path)})
                     self._file(path, self.data[-1])
         except KeyboardInterrupt:
@@ -61,9 +62,13 @@ class Simulation:
         self.session.write(self.session.json_file, lambda: as_json(self.data))
         return worst([*self.session.troubles, *self.statuses])
 
-    def _found(self, path: Path) -> list[Path]:
+    def _found(self, file: str) -> list[Path]:
         """A file, or those of a folder that are meant for this command."""
-        if not path.is_dir():
+        path = Path(file)
+        if not file.strip():
+            self._failed(InputError("the name of a file is empty"))
+            return []
+        if not is_folder(path):
             return [path]
         found = [one for one in sorted(path.rglob("*.y*ml")) if _is_meant(one)]
         if not found:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import textwrap
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final
 
 from attrs import evolve
 
 from rackproof.checker.performance.answers import Axis, Plot
 from rackproof.checker.report.screen import shown
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.worlds import InputError
 
 ABSENT: Final = "--plot needs matplotlib, which is not installed: pip install 'rackproof[plots]'"
@@ -35,13 +38,19 @@ _STYLE: Final[dict[str, Any]] = {
 
 
 def check(folder: Path) -> None:
-    """Raise ``InputError`` where plots cannot be drawn, or not there."""
+    """Raise ``InputError`` where plots cannot be drawn, or not there; the folder is made."""
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
         raise InputError(ABSENT) from None
-    if folder.exists() and not folder.is_dir():
+    if os.path.lexists(folder) and not is_folder(folder):
         raise InputError(f"--plot {folder}: is a file, not a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
 
 
 def draw(plot: Plot, folder: Path, stem: str) -> Path:
@@ -56,7 +65,6 @@ def draw(plot: Plot, folder: Path, stem: str) -> Path:
         figure = Figure()
         _fill(figure.subplots(), plot)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, metadata={"Date": None, "Creator": "rackproof"})
         except OSError as error:
             raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None

@@ -17,13 +17,14 @@ from rackproof.checker.session import as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verdicts import counted
 from rackproof.checker.verify import failure
+from rackproof.scenarios.files import is_folder
 
 
 def report(
     files: Sequence[Path], seconds: float | None, solvers: Sequence[str], json_file: str | None
 ) -> int:
     """Check certificates and tell each; the exit status of the command."""
-    if json_file not in (None, "-") and not Path(str(json_file)).parent.is_dir():
+    if json_file not in (None, "-") and not is_folder(Path(str(json_file)).parent):
         raise click.UsageError(f"--json {json_file}: there is no such folder")
     told = sys.stderr if json_file == "-" else sys.stdout
     data, statuses = [], []

@@ -164,6 +164,73 @@ def test_colours_are_those_of_the_console_alone() -> None:
     ]
 
 
+# Names of files
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize("command", ["simulate", "verify", "replay", "cost"])
+def test_a_name_longer_than_names_may_be(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, LONG]) == 2
+    assert "file name too long" in capsys.readouterr().out
+
+
+def test_a_long_name_within_a_file_or_of_an_output(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = f"workload={{azure: {{file: {LONG}}}}}"
+    rack = f"deployment.hand-off={{rack: {{path: {LONG}.yaml}}, link: }}"
+    assert run(["simulate", "small.yaml", "--set", trace]) == 2
+    assert run(["simulate", "small.yaml", "--set", rack]) == 2
+    out = capsys.readouterr().out
+    assert "workload.azure.file: there is no file" in out
+    assert "file name too long" in out.lower()
+    for option in ("--plot", "--json"):
+        assert run(["simulate", "small.yaml", option, LONG]) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [(o, name) for o in ("--plot", "--json") for name in ("", " ", "small.yaml/x")]
+    + [("--plot", "/proc"), ("--plot", "/proc/x"), ("--json", "/tmp")],
+)
+def test_an_output_that_cannot_be_is_refused_before_the_run(
+    option: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", "small.yaml", option, name]) == 2
+    assert "What requests see" not in capsys.readouterr().out
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", ""]) == 2
+    assert capsys.readouterr().out.strip() == "the name of a file is empty"
+
+
+@pytest.mark.parametrize("top", ['"deployment":', "'deployment':", "deployment :"])
+def test_a_quoted_key_is_a_key(top: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("plans").mkdir()
+    text = SMALL.replace("deployment:", top).replace("rackproof:", '"rackproof":')
+    Path("plans", "quoted.yaml").write_text(text, encoding="utf-8")
+    braces = "# all in braces\n{rackproof: 1, name: N, deployment: {prefill: 1}, workload: {}}"
+    Path("plans", "braces.yaml").write_text(braces, encoding="utf-8")
+    assert run(["simulate", "plans", "--ask", "capacity"]) == 2
+    out = capsys.readouterr().out
+    assert "plans/braces.yaml:2: deployment.decode: is missing" in out
+    assert "KV" in out
+    assert run(["verify", "plans/quoted.yaml"]) == 2
+    assert "rackproof simulate plans/quoted.yaml" in capsys.readouterr().out
+
+
+def test_energy_of_a_run_in_which_nothing_happens() -> None:
+    Path("one.csv").write_text(CSV, encoding="utf-8")
+    changes = ["workload={azure: {file: one.csv}}", "deployment.longest-context=1 tokens"]
+    settings = [word for change in changes for word in ("--set", change)]
+    for question in sorted(set(QUESTIONS) - {"published", "expected"}):
+        run(["simulate", "small.yaml", "--ask", question, *settings, "--json", "out.json"])
+        (file,) = json.loads(Path("out.json").read_text(encoding="utf-8"))
+        assert not any("a fault of" in line for line in file["answers"][0].get("errors", ()))
+    (answer,) = answers("small.yaml", "--ask", "energy", *settings)
+    assert rows(answer)[0]["power_W"] is None
+
+
 # The other bundled files
 
 
