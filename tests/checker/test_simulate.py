@@ -290,6 +290,12 @@ def test_sizing_tries_every_split_and_marks_the_best() -> None:
     )
 
 
+def test_sizing_uses_all_gpus_in_every_split() -> None:
+    pools = "{prefill: {instances: 3, gpus: 4}, decode: {instances: 1, gpus: 8}}"
+    (answer,) = answers("small.yaml", "--ask", "sizing", "--set", f"deployment={pools}")
+    assert [row["split"] for row in rows(answer)] == ["1:2", "3:1"]
+
+
 def test_break_even_is_a_set_of_ranges() -> None:
     (answer,) = answers(str(STUDY), "--ask", "break-even", "--variant", "12:6")
     links = {row["link"]: row for row in rows(answer)}
@@ -320,6 +326,36 @@ def test_paths_of_racks_are_as_wide_as_their_slowest_link() -> None:
     assert within["whole_s"] == pytest.approx(983_040_000 / 3.6e12 + 5e-6)
     assert without["whole_s"] == between["whole_s"] == pytest.approx(983_040_000 / 2e11 + 10e-6)
     assert within["paged_s"] - within["whole_s"] == pytest.approx(188 * 80 * 0.9e-6)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "bandwidths"),
+    [
+        ("gb200", 1, [900e9, 50e9, 50e9]),
+        ("gb200", 2, [1.8e12, 100e9, 100e9]),
+        ("{like: gb200, memory_GB: 96}", 4, [3.6e12, 200e9, 200e9]),
+        ("h100", 8, [400e9]),
+        ("a100", 4, [100e9]),
+        ("gb200", 8, None),
+        ("rubin-cpx", 1, None),
+    ],
+)
+def test_paths_are_of_the_gpus_that_there_are(
+    gpu: str, gpus: int, bandwidths: list[float] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pools = f"{{instances: 1, gpus: {gpus}}}"
+    change = f"deployment={{gpu: {gpu}, prefill: {pools}, decode: {pools}}}"
+    asked = ["small.yaml", "--ask", "paths", "--set", change]
+    if bandwidths is None:
+        assert run(["simulate", *asked]) == 2
+        assert f"no server that is known has {gpus} GPUs such as" in capsys.readouterr().out
+        return
+    (answer,) = answers(*asked)
+    ways = [
+        next(row["bandwidth_B_per_s"] for row in table["rows"] if row["target"] == "decode-0")
+        for table in answer["tables"]
+    ]
+    assert ways == pytest.approx(bandwidths)
 
 
 def test_nvfp4_keeps_what_one_scale_loses() -> None:
