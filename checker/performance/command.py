@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ class Simulation:
     seed: int | None = None
     statuses: list[Status] = field(factory=lambda: [Status.OK])
     data: list[dict[str, Any]] = field(factory=list)
-    _stems: list[Path] = field(factory=list)
+    _names: dict[tuple[object, ...], Path] = field(factory=dict)
 
     def tell(self, files: Sequence[str]) -> int:
         """Answer, and return the exit status; an interrupt ends it with what is known by then."""
@@ -109,18 +110,24 @@ class Simulation:
         if answer.shortfalls:
             self.statuses.append(Status.VIOLATED)
         if self.plot_to is not None:
-            for plot in answer.plots:
-                path = plots.draw(plot, self.plot_to, f"{self._stem(study.plan.path)}-{name}")
+            for number, plot in enumerate(answer.plots):
+                words = map(plots.slug, (self._stem(study.plan.path), name, plot.name))
+                wanted = self.plot_to / f"{'-'.join(words)}.svg"
+                path = self._own(wanted, study.plan.path, name, number)
+                plots.draw(plot, path)
                 self.out.print(Text(f"  {path}", "dim"))
 
     def _stem(self, path: Path) -> str:
         """What plots of a file are called: its name, with a number where another has it too."""
-        alike = [one for one in self._stems if one.stem == path.stem]
-        if path not in alike:
-            self._stems.append(path)
-            alike.append(path)
-        place = alike.index(path)
-        return f"{path.stem}-{place + 1}" if place else path.stem
+        return self._own(Path(plots.slug(path.stem)), path).name
+
+    def _own(self, wanted: Path, *what: object) -> Path:
+        """The name that is wanted for something, with a number where others have it already."""
+        if what not in self._names:
+            numbered = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
+            taken = set(self._names.values())
+            self._names[what] = next(one for one in chain([wanted], numbered) if one not in taken)
+        return self._names[what]
 
     def _failed(self, error: Exception, before: str = "") -> list[str]:
         """Tell what is wrong with a file or a question, for the others go on; the messages."""

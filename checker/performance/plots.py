@@ -6,6 +6,7 @@ import math
 import os
 import re
 import textwrap
+import warnings
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final
@@ -21,6 +22,8 @@ ABSENT: Final = "--plot needs matplotlib, which is not installed: pip install 'r
 MARKED: Final = 40
 """Points of a curve up to which each is marked."""
 WRAPPED: Final = 70
+LONGEST: Final = 100
+"""Bytes of a text in the name of a file, which has at most 255."""
 DECADES: Final = 3.5
 """Of a logarithmic axis, below which 2 and 5 are named beside 1."""
 _STYLE: Final[dict[str, Any]] = {
@@ -53,22 +56,22 @@ def check(folder: Path) -> None:
         raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
 
 
-def draw(plot: Plot, folder: Path, stem: str) -> Path:
-    """Write a plot; its file. ``InputError`` where the folder takes none."""
+def draw(plot: Plot, path: Path) -> None:
+    """Write a plot to a file; ``InputError`` where there can be none."""
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     plot = _drawable(plot)
-    path = folder / f"{slug(stem)}-{slug(plot.name)}.svg"
     style: dict[Any, Any] = {**mpl.rcParamsDefault, **_STYLE}
-    with mpl.rc_context(style):
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # The letters are in the file as such, for a font of the reader.
+        warnings.filterwarnings("ignore", "Glyph")
         figure = Figure()
         _fill(figure.subplots(), plot)
         try:
             figure.savefig(path, metadata={"Date": None, "Creator": "rackproof"})
         except OSError as error:
-            raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
-    return path
+            raise InputError(f"--plot {path}: {(error.strerror or '').lower()}") from None
 
 
 def _drawable(plot: Plot) -> Plot:
@@ -115,5 +118,6 @@ def _scale(axis: Any, wanted: Axis) -> None:
 
 
 def slug(text: str) -> str:
-    """A text as part of the name of a file."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "plot"
+    """A text as part of the name of a file; texts that differ may come to the same."""
+    letters = re.sub(r"[\W_]+", "-", text.lower()).strip("-").encode()[:LONGEST]
+    return letters.decode(errors="ignore") or "plot"
