@@ -21,6 +21,7 @@ from rackproof.scenarios.performance.overrides import merged
 from rackproof.scenarios.performance.parts import noted
 from rackproof.scenarios.performance.plan import Plan, Variant, Workload
 from rackproof.scenarios.performance.sections import SECTIONS, read_section
+from rackproof.scenarios.performance.sections.failures import check
 from rackproof.scenarios.performance.workloads import read_slo, read_workload
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import VERSION
@@ -85,9 +86,16 @@ class _Reading:
             for key in SECTIONS
             if key in self.found
         }
+        self._check_failures(sections, variants)
         if self.problems.found:
             return None
         return Plan(self.path, variants=variants, sections=sections, **figures, **texts)
+
+    def _check_failures(self, sections: Mapping[str, Any], variants: Sequence[Variant]) -> None:
+        """What fails is to be there, whatever is asked."""
+        if sections.get("failures") is not None:
+            deployments = [variant.deployment for variant in variants]
+            check(self.found["failures"], sections["failures"], deployments)
 
     def _version(self) -> None:
         version = self.found.get("rackproof")

@@ -12,11 +12,12 @@ A map has the list under ``strikes``, and the ``rack`` and the ``seed`` beside i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve
 
+from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.detection import (
     MECHANISMS,
     Detection,
@@ -28,7 +29,8 @@ from rackproof.model.performance.failures.detection import (
 from rackproof.model.performance.failures.planned import FailurePlan, Moment, Planned
 from rackproof.model.performance.failures.rates import restart
 from rackproof.model.performance.failures.recovery import Policy, Recovery
-from rackproof.model.rack import Rack, preset, presets
+from rackproof.model.performance.simulation import Deployment
+from rackproof.model.rack import Part, Rack, preset, presets
 from rackproof.scenarios.performance.amounts import DURATION, PLAIN, SHARE
 from rackproof.scenarios.performance.parts import attempt, noted, read_link
 from rackproof.scenarios.places import Place
@@ -53,6 +55,32 @@ def read(place: Place) -> FailurePlan | None:
     if strikes is None or rack is None or seed is None:
         return None
     return FailurePlan(strikes, rack, seed)
+
+
+def check(place: Place, plan: FailurePlan, deployments: Sequence[Deployment]) -> None:
+    """Note what can fail in none of some deployments, and ways that are no ways."""
+    found = place.record(("strikes", "rack", "seed"))["strikes"] if place.is_map else place
+    for item, one in zip(found.items(), plan.planned, strict=True):
+        told = [_untrue(one, plan.rack, deployment) for deployment in deployments]
+        if told and None not in told:
+            item.fail(str(told[0]))
+
+
+def _untrue(one: Planned, rack: Rack, deployment: Deployment) -> str | None:
+    """Why there is no such failure in a deployment."""
+    plan = FailurePlan((one,), rack)
+    try:
+        one.struck(deployment, plan.placement(deployment))
+    except ModelError as error:
+        return str(error)
+    if (one.falls_back or one.detour) and not _is_way(one.fails, rack):
+        key = "falls-back" if one.falls_back else "over"
+        return f"{key} is of a way that is lost (a NIC, NVLink switches), not of {one.fails}"
+    return None
+
+
+def _is_way(name: str, rack: Rack) -> bool:
+    return name in rack.graph and rack.kind(name) in (Part.NIC, Part.NVLINK_SWITCH)
 
 
 def read_rack(place: Place) -> Rack | None:
