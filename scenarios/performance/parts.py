@@ -81,8 +81,15 @@ def read_parallel(place: Place) -> TensorParallel | ExpertParallel | None:
     names = [field.name for field in attrs.fields(ExpertParallel)]
     values: dict[str, Any] = {}
     for key, item in found["experts"].record(names).items():
-        values[key] = read_link(item) if key == "scale_out" else item.value
+        values[key] = read_link(item) if key == "scale_out" else plain(item)
     return attempt(found["experts"], lambda: ExpertParallel(**values))
+
+
+def plain(place: Place) -> Any:
+    """A value as the model takes it: what stands there, a list or a map too."""
+    if place.is_map:
+        return {key: plain(item) for key, item in (place.entries() or {}).items()}
+    return [plain(item) for item in place.items()] if place.is_list else place.value
 
 
 def _preset(place: Place, kind: type[T], named: Callable[[str], T]) -> T | None:
@@ -96,7 +103,7 @@ def _preset(place: Place, kind: type[T], named: Callable[[str], T]) -> T | None:
         if start is None:
             return None
         base = attrs.asdict(start, recurse=False)  # type: ignore[arg-type]
-    own = {key: item.value for key, item in found.items() if key != "name"}
+    own = {key: plain(item) for key, item in found.items() if key != "name"}
     label = found["name"].text() if "name" in found else _label(base.pop("name", None), own)
     base.pop("name", None)
     return attempt(place, lambda: made(kind, label or "", {**base, **own}))

@@ -32,7 +32,7 @@ from rackproof.model.performance.failures.recovery import Policy, Recovery
 from rackproof.model.performance.simulation import Deployment
 from rackproof.model.rack import Part, Rack, preset, presets
 from rackproof.scenarios.performance.amounts import DURATION, PLAIN, SHARE
-from rackproof.scenarios.performance.parts import attempt, noted, read_link
+from rackproof.scenarios.performance.parts import attempt, noted, plain, read_link
 from rackproof.scenarios.places import Place
 
 KEYS: Final = ("fails", "at", "detection", "delay", "recovery", "restart", "looks", "over")
@@ -93,7 +93,7 @@ def read_rack(place: Place) -> Rack | None:
         place.fail("has no preset")
         return None
     name = found.pop("preset").choice(presets(), "rack")
-    options = {key: item.value for key, item in found.items()}
+    options = {key: plain(item) for key, item in found.items()}
     return None if name is None else attempt(place, lambda: preset(name, options))
 
 
