@@ -182,6 +182,38 @@ def test_a_part_that_cannot_be(setting: str, message: str) -> None:
     assert any(message in line for line in told(GOOD, f"deployment.{setting}"))
 
 
+@pytest.mark.parametrize(
+    ("lost", "name"),
+    [
+        ("tray-0", "prefill-0"),
+        ("gpu-5", "decode-0"),
+        ("host-5", "decode-1"),
+        ("rack-0", "decode-0"),
+    ],
+)
+def test_an_instance_on_what_is_lost_is_told(lost: str, name: str) -> None:
+    (line,) = told(GOOD, f"deployment.hand-off={{rack: {{preset: nvl72, lost: [{lost}]}}, link: }}")
+    assert f"deployment.hand-off.rack: {name} is lost with {lost}: put it elsewhere" in line
+
+
+@pytest.mark.parametrize("lost", ["tray-9", "gpu-40", "nvlink-0"])
+def test_what_is_lost_elsewhere_or_is_only_a_way_takes_no_instance(lost: str) -> None:
+    assert read(GOOD, f"deployment.hand-off={{rack: {{preset: nvl72, lost: [{lost}]}}}}").variants
+
+
+def test_a_rack_goes_in_place_of_a_link_and_the_other_way_round() -> None:
+    variants = (
+        "variants: [{name: a}, {name: b, deployment: {hand-off: {rack: nvl72}}}, "
+        "{name: c, deployment: {hand-off: {link: 400g, channels: 3}}}]\n"
+    )
+    one, other, third = (v.deployment for v in read(GOOD + variants).variants)
+    assert (one.paths, one.hand_off.link.name) == (None, "100gbe")
+    assert other.paths is not None
+    assert (third.paths, third.hand_off.channels) == (None, 3)
+    (line, *_) = told(GOOD, "deployment.hand-off={rack: nvl72, link: 100gbe}")
+    assert "deployment.hand-off: needs a link, or a rack" in line
+
+
 def test_a_mixture_of_ones_own() -> None:
     mixture = "{experts: 8, per_token: 2, width: 14336}"
     change = f"deployment.model={{like: llama-3-8b, mixture: {mixture}}}"
