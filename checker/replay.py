@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from rackproof.checker.timing.amounts import exact, in_units
 from rackproof.checker.timing.possible import Possible, possible
+from rackproof.checker.timing.stalls import worst_of
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Firing, Scope, System, holds, successors
 from rackproof.scenarios import schema
-from rackproof.scenarios.fields import Fact
+from rackproof.scenarios.fields import Fact, Field
 from rackproof.scenarios.steps import written
 
 MOST_SHOWN: Final = 8
@@ -48,14 +50,14 @@ def replay(scenario: schema.Scenario) -> Replayed:
             complaints.append(f"{where}: {_impossible(system, step.firing, before)}")
             break
         trace = Trace(system, (*trace.steps, Step(system, step.firing, before, after)))
-        complaints += [f"{where}: {line}" for line in _unmet(trace, step.then)]
+        complaints += [f"{where}: {line}" for line in _unmet(trace, step.then, steps)]
     else:
         trace = Trace(system, trace.steps, None if scenario.loop is None else scenario.loop - 1)
         if trace.loop is not None and trace.flaw is not None:
             complaints.append(f"{scenario.path}: loop: what begins there {trace.flaw}")
         for fact in scenario.then:
             complaints += [
-                f"{scenario.path}:{fact.line}: then: {x}" for x in _unmet(trace, (fact,))
+                f"{scenario.path}:{fact.line}: then: {x}" for x in _unmet(trace, (fact,), steps)
             ]
     timing, hasty = _timed(trace, steps)
     if hasty:
@@ -77,20 +79,48 @@ def _timed(trace: Trace, steps: tuple[schema.Step, ...]) -> tuple[Possible | Non
     return without, f"with these pauses the run is not possible: {timing.told}"
 
 
-def _unmet(trace: Trace, facts: tuple[Fact, ...]) -> list[str]:
-    found = [(fact, seen(trace, fact)) for fact in facts]
-    return [f"expected {f.key}: {f.wanted}, but it is {s}" for f, s in found if s != f.wanted]
+def _unmet(trace: Trace, facts: tuple[Fact, ...], steps: tuple[schema.Step, ...]) -> list[str]:
+    found = [(fact, *_found(trace, fact, steps)) for fact in facts]
+    return [
+        f"expected {f.key}: {f.wanted}, but it is {told}" for f, told, is_so in found if not is_so
+    ]
 
 
-def seen(trace: Trace, fact: Fact) -> str:
-    """What a fact's field or property is in the state a run ends in."""
-    system = trace.system
-    if fact.field is None:
-        (prop,) = (prop for prop in system.properties if prop.name == fact.property)
-        if prop.scope is Scope.SOMETIMES:
-            return "holds" if holds(system, prop, trace.final) else "violated"
-        return "violated" if trace.violates(prop) else "holds"
-    return fact.field.words(fact.field.value(system.schema.flatten(trace.final)))
+def seen(run: Replayed, fact: Fact) -> str:
+    """What a fact's field or property is where a run ends, or how long its clients wait."""
+    return _found(run.trace, fact, run.steps)[0]
+
+
+def _found(trace: Trace, fact: Fact, steps: tuple[schema.Step, ...]) -> tuple[str, bool]:
+    """What is so, in words, and whether it is as the fact wants it."""
+    if fact.stall is not None:
+        return _stalled(trace, fact.stall, [step.after for step in steps[: len(trace.steps)]])
+    told = _holds(trace, fact) if fact.field is None else _value(trace, fact.field)
+    return told, told == fact.wanted
+
+
+def _holds(trace: Trace, fact: Fact) -> str:
+    (prop,) = (prop for prop in trace.system.properties if prop.name == fact.property)
+    if prop.scope is Scope.SOMETIMES:
+        return "holds" if holds(trace.system, prop, trace.final) else "violated"
+    return "violated" if trace.violates(prop) else "holds"
+
+
+def _value(trace: Trace, field: Field) -> str:
+    return field.words(field.value(trace.system.schema.flatten(trace.final)))
+
+
+def _stalled(trace: Trace, most: float, pauses: list[float | None]) -> tuple[str, bool]:
+    """The longest wait that the times of a run allow, and whether it is less than so much."""
+    timing = possible(trace, pauses)
+    if timing is None or not timing.is_possible:
+        return "not known: the run is not possible within its times", False
+    stall = worst_of(timing.paused)
+    if stall is None:
+        return "nothing: nobody waits", True
+    if stall.seconds is None:
+        return "without end", False
+    return in_units(stall.seconds), stall.seconds < exact(most)
 
 
 def _impossible(system: System, firing: Firing, state: Any) -> str:

@@ -21,6 +21,7 @@ from rackproof.model.kernel.domains import Enumeration, Identifier, Interval, Sc
 from rackproof.model.kernel.schema import ScalarShape, SetShape
 from rackproof.scenarios.errors import hint, quoted
 from rackproof.scenarios.places import LARGEST, Place
+from rackproof.scenarios.quantities import duration
 
 MOST_SHOWN: Final = 4
 
@@ -171,15 +172,22 @@ class Fields:
         return sorted({*self.by_label, *(field.parts[-1] for field in self.all)})
 
 
+STALL: Final = "stall"
+
+
 @frozen
 class Fact:
-    """What a state must be like: a field's value, or a property that is violated or holds in it."""
+    """What a state must be like: a field's value, or a property that is violated or holds in it.
+
+    Or, of a run with times, ``stall``: less than how many seconds a client may have to wait.
+    """
 
     key: str
     wanted: str
     line: int
     field: Field | None = None
     property: str | None = None
+    stall: float | None = None
 
 
 def read_fact(key: str, place: Place, fields: Fields) -> Fact | None:
@@ -188,6 +196,8 @@ def read_fact(key: str, place: Place, fields: Fields) -> Fact | None:
     if key in properties:
         word = place.choice(("holds", "violated"), "outcome of a property")
         return Fact(key, word, place.line, property=key) if word else None
+    if key == STALL and fields.system.timing is not None:
+        return _read_stall(place)
     field = fields.find(key, place.value)
     if isinstance(field, str):
         place.fail(field)
@@ -197,6 +207,20 @@ def read_fact(key: str, place: Place, fields: Fields) -> Fact | None:
         return None
     wanted = field.words(field.value(dict(ordinals)))
     return Fact(field.label, wanted, place.line, field)
+
+
+def _read_stall(place: Place) -> Fact | None:
+    """A bound on how long clients wait, such as <80 ms."""
+    text = place.text("a bound on the longest wait, such as <80 ms")
+    if text is None:
+        return None
+    try:
+        if not text.startswith("<"):
+            raise ValueError(f"{text!r} is no bound on the longest wait; write for example <80 ms")
+        return Fact(STALL, text, place.line, stall=duration(text[1:]))
+    except ValueError as error:
+        place.fail(str(error))
+        return None
 
 
 def in_words(system: System, domain: Scalar, value: object) -> str:

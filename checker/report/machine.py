@@ -81,7 +81,7 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
         ],
         **({"timing": timing_as_data(run.timing)} if run.timing else {}),
         **_loop(run.trace),
-        "then": {fact.key: seen(run.trace, fact) for fact in run.facts},
+        "then": {fact.key: seen(run, fact) for fact in run.facts},
         "complaints": list(run.complaints),
     }
 

@@ -247,7 +247,7 @@ class Terminal:
                 self.out.print(f"  {line}", soft_wrap=True)
             if len(run.trace.steps) == len(run.steps):
                 for fact in run.facts:
-                    self.out.print(f"  {fact.key}: {seen(run.trace, fact)}", soft_wrap=True)
+                    self.out.print(f"  {fact.key}: {seen(run, fact)}", soft_wrap=True)
         for line in run.complaints:
             self.out.print(line, soft_wrap=True)
         text = "not as written" if run.complaints else "as written"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rackproof.checker.timing.amounts import Amount, exact, in_units
 from rackproof.checker.timing.condition import Condition, TooMany, clash, condition, in_short
@@ -27,11 +27,18 @@ ROUNDED: Final = Fraction(1, 1000)
 class Possible:
     """A run with its times; what takes longer is found when it is asked for.
 
-    found: when its steps can happen, or which limits clash.
+    found: when its steps can happen, or which limits clash. pauses: limits that are written, beside
+    those of the world.
     """
 
     timing: TimedTrace
     found: Schedule | Conflict
+    pauses: tuple[Limit, ...] = ()
+
+    @property
+    def paused(self) -> TimedTrace:
+        """The run, held to the pauses that are written."""
+        return evolve(self.timing, limits=(*self.timing.limits, *self.pauses))
 
     @property
     def is_possible(self) -> bool:
@@ -152,11 +159,12 @@ def possible(trace: Trace, pauses: Sequence[float | None] = ()) -> Possible | No
     """
     if trace.system.timing is None:
         return None
-    timing = timed(trace)
-    found = timing.solve(more=list(_paused(pauses, Fraction(0))))
-    if isinstance(found, Conflict) and any(pause is not None for pause in pauses):
-        found = timing.solve(more=list(_paused(pauses, ROUNDED)))
-    return Possible(timing, found)
+    timing, limits = timed(trace), tuple(_paused(pauses, Fraction(0)))
+    found = timing.solve(more=list(limits))
+    if isinstance(found, Conflict) and limits:
+        limits = tuple(_paused(pauses, ROUNDED))
+        found = timing.solve(more=list(limits))
+    return Possible(timing, found, limits)
 
 
 def _paused(pauses: Sequence[float | None], rounded: Fraction) -> Iterator[Limit]:

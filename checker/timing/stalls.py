@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -129,6 +130,37 @@ def _stall(moves: Moves, found: Class, client: Any, ticks: float) -> Stall:
     if attained is None or attained[0] != seconds:
         raise EngineError(f"a stall of {seconds} s is not what the times of its run come to")
     return Stall(client, seconds, trace, begin, end, attained[1])
+
+
+def worst_of(timing: TimedTrace) -> Stall | None:
+    """The longest wait in one run, as long as its times allow, up to where it ends.
+
+    None where nobody waits or the run is not possible.
+    """
+    found = [_wait(timing, client, end) for client, end in _ends(timing)]
+    known = [stall for stall in found if stall is not None]
+    return max(known, key=lambda s: math.inf if s.seconds is None else s.seconds, default=None)
+
+
+def _ends(timing: TimedTrace) -> Iterator[tuple[int, int]]:
+    """Each client with each step at which a wait of it ends, the run's last included."""
+    told, trace = timing.durations.timing, timing.trace
+    for number, step in enumerate(trace.steps, 1):
+        gets = zip(told.seen(step.before), told.seen(step.after), strict=True)
+        waits = zip(told.waiting(step.before), told.waiting(step.after), strict=True)
+        for client, ((old, new), (before, after)) in enumerate(zip(gets, waits, strict=True)):
+            if before and (old != new or not after or number == len(trace.steps)):
+                yield client, number
+
+
+def _wait(timing: TimedTrace, client: int, end: int) -> Stall | None:
+    begin = since(timing.durations.timing, timing.trace, client, end - 1)
+    attained = longest(timing, begin, end)
+    if attained is None:
+        return None
+    seconds, schedule = attained
+    reason = "nothing bounds it" if seconds is None else None
+    return Stall(client, seconds, timing.trace, begin, end, schedule, reason)
 
 
 def nothing_ends(moves: Moves, possible: list[Firing]) -> str:

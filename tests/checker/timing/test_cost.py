@@ -262,3 +262,49 @@ def test_the_example_of_the_guide_says_what_the_guide_says(
     shown = re.findall(r"^ {6}(Timing: .*|By default .*)$", guide, re.MULTILINE)
     assert len(shown) == 2
     assert set(shown) <= set(told)
+
+
+DRILL = BUGS.parent / "drills" / "wait-for-the-lease.yaml"
+
+
+@pytest.mark.parametrize(
+    ("bound", "lease", "told"),
+    [
+        ("<11 s", "10 s", None),
+        ("<10.9 s", "10 s", "expected stall: <10.9 s, but it is 10.93 s"),
+        ("<11 s", "20 s", "expected stall: <11 s, but it is 20.93 s"),
+        ("<11 s", "none", "expected stall: <11 s, but it is not known: the run is not possible"),
+    ],
+)
+def test_how_long_clients_wait_is_a_fact_of_a_run(
+    bound: str, lease: str, told: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = DRILL.read_text(encoding="utf-8").replace("<11 s", bound)
+    Path("drill.yaml").write_text(text.replace("lease: 10 s", f"lease: {lease}"), encoding="utf-8")
+    assert run(["replay", "drill.yaml"]) == (0 if told is None else 1)
+    assert told is None or told in capsys.readouterr().out
+
+
+def test_a_pause_that_is_written_shortens_the_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    text = DRILL.read_text(encoding="utf-8").replace("<11 s", "<6.1 s")
+    late = "- lease-expires: {worker: worker-0}"
+    Path("drill.yaml").write_text(text.replace(late, f"{late}\n  after: 5.1 s"), encoding="utf-8")
+    assert run(["replay", "drill.yaml"]) == 0
+    assert "stall: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        ("80 ms", "'80 ms' is no bound on the longest wait; write for example <80 ms"),
+        ("<80", "'80' is not a duration; it needs a unit"),
+        ("7", "a bound on the longest wait, such as <80 ms"),
+    ],
+)
+def test_a_bound_that_is_none_is_told(
+    bound: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = DRILL.read_text(encoding="utf-8").replace("<11 s", bound)
+    Path("drill.yaml").write_text(text, encoding="utf-8")
+    assert run(["replay", "drill.yaml"]) == 2
+    assert told in "".join(capsys.readouterr())
