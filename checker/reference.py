@@ -119,8 +119,11 @@ def explanation(name: str) -> list[str]:
 
 
 def bundled() -> dict[str, Path]:
-    """The bundled scenarios by the names of their files, without the ending."""
-    folders = ("bugs", "drills", "performance")
+    """The bundled scenarios by the names of their files, without the ending.
+
+    Of two with one name, one to verify before one to simulate.
+    """
+    folders = ("performance", "drills", "bugs")
     entries = [entry for folder in folders for entry in _scenarios(folder)]
     return {entry.name: entry.subject for entry in entries}
 

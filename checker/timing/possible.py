@@ -59,7 +59,8 @@ class Possible:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(name for limit in self.timing.limits for name, _ in limit.amount.terms)
+        limits = (*self.timing.limits, *self.timing.endless)
+        return frozenset(name for limit in limits for name, _ in limit.amount.terms)
 
     @cached_property
     def by_choice(self) -> Condition | None:
@@ -105,7 +106,7 @@ class Possible:
     @property
     def only(self) -> Iterator[str]:
         """When it would be possible."""
-        if self.by_choice and not self.by_choice.is_never:
+        if self.by_choice and self.by_choice.amounts and not self.by_choice.is_never:
             yield f"This run is possible only when {self.by_choice.told}"
         elif self.chosen and self.by_choice:
             yield f"This run is impossible whatever {' and '.join(sorted(self.chosen))} may be"

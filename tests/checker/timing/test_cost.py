@@ -320,3 +320,38 @@ def test_a_bound_that_is_none_is_told(
     Path("drill.yaml").write_text(text, encoding="utf-8")
     assert run(["replay", "drill.yaml"]) == 2
     assert told in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("late", ["3.0", "math.inf"])
+def test_a_time_that_is_not_set_is_in_the_condition_all_the_same(
+    late: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That nothing bounds the other timer now does not mean that nothing would."""
+    world = f"""
+import math
+from timed_worlds import *
+@always()
+def never_left(world: Raced) -> bool:
+    return not world.left
+ours = with_changes(racing(2.0, {late}), properties=(never_left,))
+"""
+    Path("own.py").write_text(world, encoding="utf-8")
+    assert run(["verify", "own.py:ours"]) == 1
+    (told,) = (line for line in lines(capsys.readouterr().out) if line.startswith("Timing: "))
+    assert told.endswith("this run is while right >= left")
+
+
+HANGS = BUGS / "dynamo-11647-frozen-worker-hangs-request.yaml"
+
+
+@pytest.mark.parametrize(("limit", "violated"), [("30 s", False), ("none", True)])
+def test_what_waits_for_a_time_that_is_not_set_has_come_to_rest(
+    limit: str, violated: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = HANGS.read_text(encoding="utf-8")
+    told = text.replace("\nprotocol:", f"\ntimeouts: {{stream-timeout: {limit}}}\nprotocol:", 1)
+    Path("hangs.yaml").write_text(told, encoding="utf-8")
+    assert run(["cost", "--fixed", "hangs.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert ("violated within these times: progress" in out) is violated
+    assert ("may wait for ever" in out) is violated
