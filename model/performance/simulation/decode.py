@@ -93,7 +93,7 @@ class Decode(Server):
     def ask(self, job: Job, granted: Callable[[], None]) -> None:
         """Reserve room for a request before its KV is sent: between steps, once there is."""
         if not self.up:
-            self.stranded.append(job)
+            self.strand(job)
             return
         self.asking.append((job, job.attempt, granted))
         if self.idle:
@@ -128,7 +128,8 @@ class Decode(Server):
             self._leave()
         jobs = [job for _, _, job in sorted(self._joined, key=lambda entry: entry[1])]
         jobs += self.queue
-        self.stranded += [job for job, attempt, _ in self.asking if job.attempt == attempt]
+        for job in self._asks():
+            self.strand(job)
         self.idling.change(now, 0, -len(self.queue))
         self.kv.add(now, -self.kv.value)
         for job in list(self.promised):

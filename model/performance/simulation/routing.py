@@ -105,7 +105,7 @@ class Router:
         self, name: str, servers: Sequence[Server], deliver: Deliver, idling: Idling
     ) -> None:
         self.name, self.servers = name, servers
-        self.common: deque[Job] = deque()
+        self.common: deque[tuple[Job, int]] = deque()
         self._score = policy(name)
         self._deliver = deliver
         self._idling = idling
@@ -118,7 +118,7 @@ class Router:
         if able:
             self._choose(job, able, now, links)
         else:
-            self.common.append(job)
+            self.common.append((job, job.attempt))
             self._idling.change(now, 0, 1)
             if len(self.common) == 1:
                 self._announce()
@@ -127,9 +127,15 @@ class Router:
         """Some instance may have room: what waits in common, as long as any wants it."""
         if not self.common:
             return
-        while self.common and (able := self._able(self.common[0])):
+        while self.common:
+            job, attempt = self.common[0]
+            able = self._able(job)
+            if attempt == job.attempt and not able:
+                break
+            self.common.popleft()
             self._idling.change(now, 0, -1)
-            self._choose(self.common.popleft(), able, now, ())
+            if attempt == job.attempt:
+                self._choose(job, able, now, ())
         self._announce()
 
     def look(self, now: float) -> None:
@@ -137,13 +143,14 @@ class Router:
         self._believed = [server for server in self.servers if server.believed]
         jobs, self.common = self.common, deque()
         self._idling.change(now, 0, -len(jobs))
-        for job in jobs:
-            self.send(job, now)
+        for job, attempt in jobs:
+            if attempt == job.attempt:
+                self.send(job, now)
         self._announce()
 
     def _announce(self) -> None:
         for server in self.servers:
-            server.announce(self.common[0] if self.common else None)
+            server.announce(self.common[0][0] if self.common else None)
 
     def _able(self, job: Job) -> list[Server]:
         if self.name != "first-come":

@@ -48,6 +48,7 @@ class Server(ABC):
         self.up, self.believed = True, True
         self.coming = self.claimed = 0
         self.stranded: list[Job] = []
+        self._attempts: dict[Job, int] = {}
         self.ghosts: list[Job] = []
         self.idling = idling
         self.idle = True
@@ -112,10 +113,15 @@ class Server(ABC):
     def enqueue(self, job: Job) -> None:
         """A request is sent here."""
         if not self.up:
-            self.stranded.append(job)
+            self.strand(job)
             return
         self.put(job)
         self.wake()
+
+    def strand(self, job: Job) -> None:
+        """It was sent here, or asked for room, and nobody answers."""
+        self.stranded.append(job)
+        self._attempts[job] = job.attempt
 
     def wake(self) -> None:
         """Something came: have a turn now if there is no step under way."""
@@ -168,8 +174,9 @@ class Server(ABC):
         return jobs
 
     def take(self) -> list[Job]:
-        """The requests that were sent here since it is down."""
-        jobs, self.stranded = self.stranded, []
+        """The requests that were sent here since it is down, and have not gone elsewhere since."""
+        jobs = [job for job in self.stranded if job.attempt == self._attempts[job]]
+        self.stranded, self._attempts = [], {}
         for job in jobs:
             job.interrupt()
         return jobs
