@@ -402,6 +402,10 @@ DEPLOYMENTS: dict[str, tuple[Deployment, Sequence[str]]] = {
     "pressed": (study(2, 2, back_pressure=True, decode_batch=8), FOUR),
     "streamed": (study(2, 2, hand_off=HandOff(LINKS["100GbE"], streaming=True)), FOUR),
     "common": (study(2, 2, prefill_routing="first-come", decode_routing="first-come"), FOUR),
+    "common and pressed": (
+        study(2, 2, back_pressure=True, decode_batch=4, decode_routing="first-come"),
+        FOUR,
+    ),
     "cached": (study(2, 2, cache=PrefixCache(block_tokens=256, blocks=4)), FOUR),
     "aggregated": (Aggregated(pool=Pool(GB200, 2)), ("worker-0", "worker-1")),
 }
