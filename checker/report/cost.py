@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rackproof.checker.report.counterexample import run_in_words
 from rackproof.checker.report.machine import trace_as_data
+from rackproof.checker.report.steps import run_in_words
 from rackproof.checker.timing.amounts import ENDLESS, in_units
 from rackproof.checker.timing.durations import Durations
 from rackproof.checker.timing.network import Schedule

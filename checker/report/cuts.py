@@ -12,8 +12,8 @@ from rich.text import Text
 
 from rackproof.checker.cuts import CutSet, CutSets, Row
 from rackproof.checker.cuts.words import in_words
-from rackproof.checker.report.counterexample import run_in_words
 from rackproof.checker.report.machine import trace_as_data
+from rackproof.checker.report.steps import run_in_words
 from rackproof.checker.verdicts import ABSENT, counted
 from rackproof.scenarios.steps import kebab
 

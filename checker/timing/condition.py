@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from rackproof.checker.timing.amounts import CLOSE, NANO, ZERO, Amount, in_units
+from rackproof.checker.timing.amounts import CLOSE, ENDLESS, NANO, ZERO, Amount, in_units
 from rackproof.checker.timing.durations import Durations
 from rackproof.checker.timing.network import Conflict, Limit, Schedule, solve
 from rackproof.checker.timing.windows import TimedTrace, timed, windows
@@ -103,15 +103,21 @@ def condition(timing: TimedTrace, free: Collection[str]) -> Condition:
     ``TooMany`` where that takes too long; ``EngineError`` where networks with numbers disagree.
     """
     values = timing.durations.values
+    bounded = (each for each in timing.endless if _is_bounded(each.amount, values, free))
     limits = [
         Limit(each.earlier, each.later, each.amount.folded(values, free))
-        for each in timing.limits
+        for each in (*timing.limits, *bounded)
         if not each.unless or not set(each.unless) <= set(free)
     ]
     circles = _Network(timing.count, limits).circles()
     found = Condition(_minimal(circles), values)
     _check(found, timing.count, limits)
     return found
+
+
+def _is_bounded(amount: Amount, values: Mapping[str, Fraction], free: Collection[str]) -> bool:
+    """Whether every name in it that is infinite as it is may have other values."""
+    return all(name in free for name, _ in amount.terms if values[name] == ENDLESS)
 
 
 @define

@@ -33,12 +33,14 @@ class Span:
     """How long after it became possible an instance fires: at least, and at most (None: no end);
     the least may count from before that.
 
-    never: the names of times that are infinite, for which it would have to wait.
+    never: the names of times that are infinite, for which it would have to wait. endless: what
+    would be the most, if names in it were not infinite.
     """
 
     least: Amount
     most: Amount | None
     never: tuple[str, ...] = ()
+    endless: Amount | None = None
 
 
 class Durations:
@@ -103,7 +105,7 @@ class Durations:
         most = None if duration.most is None else self._amount(duration.most, firing, state)
         never = self._endless(least)
         if most is None or self._endless(most):
-            return Span(least, None, never)
+            return Span(least, None, never, most)
         shortest = least.value(self.values)
         if never or not 0 <= shortest <= most.value(self.values):
             told = f"at least {self._told(least)} and at most {self._told(most)}"

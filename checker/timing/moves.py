@@ -44,14 +44,15 @@ class Moves:
         """The moves of a state, by the number of the firing; not those that wait for ever."""
         if state not in self._moves:
             find = self._plain if len(self._moves) < FEW else self._native
-            found = find(state)
-            self._rests[state] = not any(self.firings[n].is_progress for n, _ in found)
-            kept = (move for move in found if self.span(move[0], state)[0] < math.inf)
+            kept = [move for move in find(state) if self.span(move[0], state)[0] < math.inf]
+            self._rests[state] = not any(self.firings[n].is_progress for n, _ in kept)
             self._moves[state] = tuple(kept)
         return self._moves[state]
 
     def rests(self, state: int) -> bool:
-        """Whether no step and no timer is possible, however long one waits."""
+        """Whether no step and no timer will happen, however long one waits: none is possible, or
+        they wait for times that are infinite.
+        """
         self.of(state)
         return self._rests[state]
 

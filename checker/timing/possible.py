@@ -1,4 +1,4 @@
-"""Whether a run is possible by default, and for which values of the times it is at all."""
+"""Whether a run is possible within the times of its world, and for which it is at all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Possible:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is such a run, with the defaults."""
+        """Whether there is such a run, with the times as they are."""
         return isinstance(self.found, Schedule)
 
     @property
@@ -59,7 +59,8 @@ class Possible:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(name for limit in self.timing.limits for name, _ in limit.amount.terms)
+        limits = (*self.timing.limits, *self.timing.endless)
+        return frozenset(name for limit in limits for name, _ in limit.amount.terms)
 
     @cached_property
     def by_choice(self) -> Condition | None:
@@ -82,60 +83,72 @@ class Possible:
 
     @property
     def lines(self) -> Iterator[str]:
-        """What is said of it."""
+        """What is said of it, a run by itself."""
         if isinstance(self.found, Schedule):
-            yield f"Timing: possible by default{self._while()}"
+            yield f"Timing: possible within these times{self.set_to}{self.tied}"
             return
-        set_to = [f"{n} {in_units(self.timing.durations.values[n])}" for n in sorted(self.chosen)]
-        default = f" ({', '.join(set_to)})" if set_to else ""
-        yield f"Timing: impossible by default{default}: {self.conflict}"
-        yield from self._only()
+        yield f"Timing: impossible within these times{self.set_to}: {self.conflict}"
+        yield from self.only
 
-    def _while(self) -> str:
+    @property
+    def set_to(self) -> str:
+        """The values of what is chosen, of what it depends on."""
+        told = [f"{n} {in_units(self.timing.durations.values[n])}" for n in sorted(self.chosen)]
+        return f" ({', '.join(told)})" if told else ""
+
+    @property
+    def tied(self) -> str:
         """For how long it stays possible, where an operator could prevent it."""
         if not self.by_choice or not self.by_choice.amounts:
-            return ", whatever is chosen" if self.by_choice and self.chosen else ""
-        return f"; it is while {self.by_choice.told}"
+            return ", whatever these are" if self.by_choice and self.chosen else ""
+        return f"; this run is while {self.by_choice.told}"
 
-    def _only(self) -> Iterator[str]:
+    @property
+    def only(self) -> Iterator[str]:
         """When it would be possible."""
-        if self.by_choice and not self.by_choice.is_never:
-            yield f"Possible only when {self.by_choice.told}"
+        if self.by_choice and self.by_choice.amounts and not self.by_choice.is_never:
+            yield f"This run is possible only when {self.by_choice.told}"
         elif self.chosen and self.by_choice:
             yield f"This run is impossible whatever {' and '.join(sorted(self.chosen))} may be"
         every = self.by_all
         if every is None:
-            yield "In terms of all quantities its condition is too large to tell"
+            yield "In all its times, the condition of this run is too large to tell"
         elif every.is_never:
             yield "This run is impossible whatever all quantities may be"
         elif self.by_choice is None or every.words != self.by_choice.words:
             more = len(every.unmet) - MOST_TOLD
             rest = f" (and {more} more)" if more > 0 else ""
             told = in_short(every.unmet[:MOST_TOLD])
-            yield f"In terms of all quantities it takes {told}{rest}"
+            yield f"In all its times, this run takes {told}{rest}"
 
     @property
-    def kinder(self) -> Iterator[dict[str, float]]:
-        """Values of what is chosen that do not stand in its way: first one by one, then together.
-
-        A value is as small or as large as it may be, whichever helps.
+    def kinder(self) -> list[tuple[str, float]]:
+        """Times that do not stand in its way: what is chosen as small or large as it may be,
+        whichever helps; and what takes its course as slow, those last that it does not depend on.
         """
         if isinstance(self.found, Schedule):
-            return
-        yield from ({name: value} for name, value in self._wishes())
-        never = {name for limit in self.found.limits for name in limit.unless}
-        less = {name for name, times in self.found.amount.terms if times < 0} | never
-        names = ({name for name, _ in self.found.amount.terms} | never) & self.chosen
-        if len(names) > 1 or never & names:
-            yield {name: 0.0 if name in less else math.inf for name in sorted(names)}
+            return []
+        conditions = (self.by_choice, self.by_all)
+        unmet = [amount for each in conditions if each for amount in each.unmet]
+        terms = {(n, k > 0) for amount in (*unmet, self.found.amount) for n, k in amount.terms}
+        terms |= {(name, False) for limit in self.found.limits for name in limit.unless}
+        known = self.timing.durations.timing.quantities
+        free = [(n, more) for n, more in terms if n in known and (more or known[n].chosen)]
+        free.sort(key=lambda each: (not known[each[0]].chosen, *each))
+        tried = {name for name, _ in free}
+        slower = sorted(n for n in known.keys() & self.timing.durations.values if n not in tried)
+        free += [
+            (n, True) for n in slower if not known[n].chosen and self.timing.durations.values[n]
+        ]
+        return [(name, math.inf if more else 0.0) for name, more in free]
 
-    def _wishes(self) -> list[tuple[str, float]]:
-        """What would help with each inequality that is not met, of the run or of its clash."""
-        assert isinstance(self.found, Conflict)
-        unmet = self.by_choice.unmet if self.by_choice else ()
-        amounts = (*unmet, self.found.amount)
-        terms = {(n, times > 0) for amount in amounts for n, times in amount.terms}
-        return [(n, math.inf if more else 0.0) for n, more in sorted(terms) if n in self.chosen]
+    def where(self, name: str) -> tuple[str, Fraction] | None:
+        """For which values of one time it is possible, and the nearest; None where for none."""
+        found = self._condition(frozenset({name}))
+        if found is None or found.is_never or len(found.unmet) != 1:
+            return None
+        ((_, times),) = found.unmet[0].terms
+        return found.told, -found.unmet[0].seconds / times
 
     @property
     def told(self) -> str:

@@ -72,6 +72,8 @@ def _run(moves: Moves, prop: Property, each: Class) -> TimedRun:
     """The run to a class, with times; ``EngineError`` where the plain functions disagree."""
     trace = run(moves.system, [moves.firings[number] for number in each.firings])
     schedule = timed(trace, moves.durations).solve()
-    if not trace.violates(prop) or not isinstance(schedule, Schedule):
+    rests = prop.scope in AT_REST and moves.rests(each.place.state)
+    fails = next(trace.failing(prop), None) is not None if rests else trace.violates(prop)
+    if not fails or not isinstance(schedule, Schedule):
         raise EngineError(f"{prop.name} is said to be violated within the times, and is not")
     return TimedRun(trace, schedule)

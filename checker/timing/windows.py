@@ -70,12 +70,14 @@ def _alike(durations: Durations, span: Span, other: Span) -> bool:
 class TimedTrace:
     """A run with what its steps' times must keep to; of a loop, the steps of two rounds.
 
-    limits: over the times 0 (the start) to len(steps), the last step's.
+    limits: over the times 0 (the start) to len(steps), the last step's. endless: what would be
+    limits, too, if some names were not infinite; conditions on these names have them.
     """
 
     trace: Trace
     durations: Durations
     limits: tuple[Limit, ...]
+    endless: tuple[Limit, ...] = ()
 
     @property
     def count(self) -> int:
@@ -97,14 +99,18 @@ def timed(trace: Trace, durations: Durations | None = None) -> TimedTrace:
         again = trace.repeated * (ROUNDS - 1)
         trace = Trace(trace.system, (*trace.steps, *again))
     order = [Limit(k, k - 1, Amount()) for k in range(1, len(trace.steps) + 1)]
-    own = (limit for window in windows(trace, durations) for limit in _limits(window, trace))
-    return TimedTrace(trace, durations, (*order, *own))
+    own, endless = list[Limit](), list[Limit]()
+    for window in windows(trace, durations):
+        own += _limits(window, trace)
+        if window.span.endless is not None and window.opened < window.closed:
+            endless.append(_latest(window, window.span.endless, trace))
+    return TimedTrace(trace, durations, (*order, *own), tuple(endless))
 
 
 def _limits(window: Window, trace: Trace) -> Iterator[Limit]:
     """What a window says: nothing fires too early, and time does not pass what must be over."""
     words = window.firing.words(trace.system).rstrip(".")
-    begin, since = (f"step {n}" if n else "the start" for n in (window.opened, window.since))
+    since = _step(window.since)
     if window.fired and window.span.never:
         never = f"never, as {' and '.join(window.span.never)} has no end: {words}"
         yield Limit(window.closed, window.closed, Amount(Fraction(-1)), never, window.span.never)
@@ -112,9 +118,19 @@ def _limits(window: Window, trace: Trace) -> Iterator[Limit]:
         why = f"at least {_told(window.span.least)} from {since} to step {window.closed}: {words}"
         yield Limit(window.closed, window.since, -window.span.least, why)
     if window.span.most is not None and window.opened < window.closed:
-        told = "within " + _told(window.span.most) if not window.span.most.is_zero else "at once"
-        why = f"{told} after {begin}: {words}"
-        yield Limit(window.opened, window.closed, window.span.most, why)
+        yield _latest(window, window.span.most, trace)
+
+
+def _latest(window: Window, most: Amount, trace: Trace) -> Limit:
+    """That a window closes in time."""
+    words = window.firing.words(trace.system).rstrip(".")
+    told = f"within {_told(most)}" if not most.is_zero else "at once"
+    why = f"{told} after {_step(window.opened)}: {words}"
+    return Limit(window.opened, window.closed, most, why)
+
+
+def _step(number: int) -> str:
+    return f"step {number}" if number else "the start"
 
 
 def _told(amount: Amount) -> str:

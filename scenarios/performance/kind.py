@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rackproof.scenarios.document import top_keys
+
 PROTOCOL_KEYS: Final = frozenset(
     ("protocol", "rack", "scope", "timeouts", "world", "fix", "steps", "loop", "then")
 )
@@ -15,5 +17,5 @@ def is_plan(text: str) -> bool:
 
     It has a workload at its top, or a deployment and nothing that only a protocol's scenario has.
     """
-    keys = {line.split(":", 1)[0].strip() for line in text.splitlines() if line[:1].isalpha()}
+    keys = top_keys(text)
     return "workload" in keys or ("deployment" in keys and not keys & PROTOCOL_KEYS)

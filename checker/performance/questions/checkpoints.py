@@ -72,21 +72,21 @@ def ask(study: Study) -> Answer:
     tables: list[Table] = []
     plots = []
     for variant in study.plan.variants:
-        readiness = _readiness(study, variant, saving)
-        tables += [
-            _prices(variant, readiness, saving),
-            _intervals(variant, readiness, saving),
-        ]
-        plots.append(_plot(variant, readiness, saving))
+        try:
+            readiness = _readiness(study, variant, saving)
+            tables += [
+                _prices(variant, readiness, saving),
+                _intervals(variant, readiness, saving),
+            ]
+            plots.append(_plot(variant, readiness, saving))
+        except ModelError as error:
+            raise ModelError(f"{variant.name}: {error}") from None
     return Answer("checkpoints", tuple(tables), tuple(plots), NOTES)
 
 
 def _readiness(study: Study, variant: Variant, saving: Saving) -> Readiness:
     deployment = variant.deployment
-    try:
-        duty = steady(deployment, study.run(variant))
-    except ModelError as error:
-        raise ModelError(f"{study.plan.path}: {variant.name}: {error}") from None
+    duty = steady(deployment, study.run(variant))
     return saving.readiness(duty, deployment.pools[0].count)
 
 

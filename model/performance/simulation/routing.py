@@ -105,7 +105,7 @@ class Router:
         self, name: str, servers: Sequence[Server], deliver: Deliver, idling: Idling
     ) -> None:
         self.name, self.servers = name, servers
-        self.common: deque[Job] = deque()
+        self.common: deque[tuple[Job, int]] = deque()
         self._score = policy(name)
         self._deliver = deliver
         self._idling = idling
@@ -114,27 +114,52 @@ class Router:
 
     def send(self, job: Job, now: float, links: Sequence[Sequence[Link]] = ()) -> None:
         """To the best instance; into the common queue, if there is none for now."""
-        servers = self._believed
-        if self.name == "first-come":
-            servers = [] if self.common else [server for server in servers if server.wants(job)]
-        if not servers:
-            self.common.append(job)
+        able = [] if self.common else self._able(job)
+        if able:
+            self._choose(job, able, now, links)
+        else:
+            self.common.append((job, job.attempt))
             self._idling.change(now, 0, 1)
-            return
-        question = Question(job, now, self._turn, len(self.servers), links)
-        self._turn += 1
-        self._deliver(job, min(servers, key=partial(self._score, question)))
+            if len(self.common) == 1:
+                self._announce()
 
-    def refill(self, server: Server, now: float) -> None:
-        """An instance may have room: what waits in common, as long as it is wanted."""
-        while self.common and server.believed and server.wants(self.common[0]):
+    def refill(self, now: float) -> None:
+        """Some instance may have room: what waits in common, as long as any wants it."""
+        if not self.common:
+            return
+        while self.common:
+            job, attempt = self.common[0]
+            able = self._able(job)
+            if attempt == job.attempt and not able:
+                break
+            self.common.popleft()
             self._idling.change(now, 0, -1)
-            self._deliver(self.common.popleft(), server)
+            if attempt == job.attempt:
+                self._choose(job, able, now, ())
+        self._announce()
 
     def look(self, now: float) -> None:
         """Who is believed to be up has changed; what waits in common is sent anew."""
         self._believed = [server for server in self.servers if server.believed]
         jobs, self.common = self.common, deque()
         self._idling.change(now, 0, -len(jobs))
-        for job in jobs:
-            self.send(job, now)
+        for job, attempt in jobs:
+            if attempt == job.attempt:
+                self.send(job, now)
+        self._announce()
+
+    def _announce(self) -> None:
+        for server in self.servers:
+            server.announce(self.common[0][0] if self.common else None)
+
+    def _able(self, job: Job) -> list[Server]:
+        if self.name != "first-come":
+            return self._believed
+        return [server for server in self._believed if server.wants(job)]
+
+    def _choose(
+        self, job: Job, able: list[Server], now: float, links: Sequence[Sequence[Link]]
+    ) -> None:
+        question = Question(job, now, self._turn, len(self.servers), links)
+        self._turn += 1
+        self._deliver(job, min(able, key=partial(self._score, question)))

@@ -207,9 +207,10 @@ def test_what_waits_for_ever_never_happens() -> None:
     assert found is not None
     assert not found.is_possible
     assert list(found.lines) == [
-        "Timing: impossible by default (lease no end): never, as lease has no end: The lease ends",
-        "Possible only when lease <= 2.0003 s",
-        "In terms of all quantities it takes read + 2 s >= lease",
+        "Timing: impossible within these times (lease no end): "
+        "never, as lease has no end: The lease ends",
+        "This run is possible only when lease <= 2.0003 s",
+        "In all its times, this run takes read + 2 s >= lease",
     ]
 
 

@@ -1,0 +1,126 @@
+"""Whether the times of a world allow a violation: in the run that is shown, or in any other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.checker.report.steps import run_in_words
+from rackproof.checker.timing.amounts import in_units
+from rackproof.checker.timing.classes import Bounds
+from rackproof.checker.timing.durations import Durations, with_values
+from rackproof.checker.timing.moves import Moves
+from rackproof.checker.timing.possible import Possible, possible
+from rackproof.checker.timing.reach import Reached, TimedRun, violations
+from rackproof.checker.trace import Trace, run
+from rackproof.checker.verdicts import counted
+from rackproof.model.kernel import Property, Scope, System
+
+MOST_CLASSES: Final = 2_000
+"""State classes that are looked at for another run."""
+MOST_WAYS: Final = 3
+"""Other values that are told."""
+MOST_TRIED: Final = 5
+"""Times of which other values are tried."""
+
+
+def within_times(timing: Possible, prop: Property) -> Iterator[str]:
+    """Whether a property can be violated within the times, and what it would take.
+
+    The run that is shown is the shortest whatever the times are. Where it is not possible, all runs
+    of the scope within the times are looked at.
+    """
+    if timing.is_possible or timing.timing.trace.loop is not None:
+        yield from timing.lines
+        return
+    seen = _reached(timing.timing.trace.system, prop)
+    if prop.name in seen.violated:
+        yield from _by_another(timing, seen.violated[prop.name])
+    elif seen.reason is not None:
+        yield (
+            f"Timing: not settled within these times{timing.set_to}. This run is impossible: "
+            f"{timing.conflict}"
+        )
+        yield f"Whether another run is possible was not found out within {seen.reason}"
+        yield from timing.only
+    else:
+        yield from _by_none(timing, prop, seen)
+
+
+def _reached(system: System, prop: Property) -> Reached:
+    return violations(Moves(Durations(system)), [prop], Bounds(classes=MOST_CLASSES))
+
+
+def _by_another(timing: Possible, found: TimedRun) -> Iterator[str]:
+    """Another run violates it."""
+    other = possible(found.trace)
+    assert other is not None, "it was found by its times"
+    size = f"{counted(found.trace.faults, 'fault')}, {counted(len(found.trace.steps), 'step')}"
+    yield (
+        f"Timing: possible within these times{other.set_to}, in other steps. This run is not: "
+        f"{timing.conflict}"
+    )
+    yield f"Another run that violates it, with {size}{other.tied}:"
+    yield from run_in_words(found.trace, timing=other)
+
+
+def _by_none(timing: Possible, prop: Property, seen: Reached) -> Iterator[str]:
+    """No run violates it; what would have to be otherwise, one time after another."""
+    what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
+    yield (
+        f"Timing: impossible within these times{timing.set_to}: {what} of this scope violates it "
+        f"({seen.classes:,} state classes, all there are)"
+    )
+    ways = list(itertools.islice(_ways(timing, prop), MOST_WAYS))
+    if ways:
+        yield "It is possible, with all else as it is, where for instance"
+        yield from (f"  {way.told}" for way in ways)
+        yield f"As here, where {ways[0].condition}:"
+        yield from run_in_words(ways[0].trace, timing=possible(ways[0].trace))
+    else:
+        yield f"The run above is impossible: {timing.conflict}"
+        yield from timing.only
+
+
+@frozen
+class Way:
+    """A value of one time with which a run violates the property; what it is now, and why."""
+
+    condition: str
+    now: str
+    source: str
+    trace: Trace
+
+    @property
+    def told(self) -> str:
+        """The condition, with what is so now."""
+        return f"{self.condition} (now {self.now}: {self.source})"
+
+
+def _ways(timing: Possible, prop: Property) -> Iterator[Way]:
+    """For times that stand in the way: a run with another value, and from which value on."""
+    system = timing.timing.trace.system
+    known, values = timing.timing.durations.timing.quantities, timing.timing.durations.values
+    for name, value in timing.kinder[:MOST_TRIED]:
+        found = _reached(with_values(system, {name: value}), prop).violated.get(prop.name)
+        where = found and _as_it_is(found.trace, system).where(name)
+        if found is not None and where:
+            condition, nearest = where
+            changed = _with(system, name, nearest)
+            trace = run(changed, [step.firing for step in found.trace.steps])
+            yield Way(condition, in_units(values[name]), known[name].source, trace)
+
+
+def _as_it_is(trace: Trace, system: System) -> Possible:
+    """A run that was found with another value, with the times as they are."""
+    timing = possible(run(system, [step.firing for step in trace.steps]))
+    assert timing is not None, "the system has times"
+    return timing
+
+
+def _with(system: System, name: str, value: Fraction) -> System:
+    return with_values(system, {name: float(value)})
