@@ -75,8 +75,19 @@ class Kinds(click.ParamType[tuple[str, ...]]):
         raise click.BadParameter(f"there is no kind {value!r}; {told}", ctx, param)
 
 
-OUTPUT: Final = click.Path(dir_okay=False, allow_dash=True)
-FILE: Final = click.Path(dir_okay=False)
+class Named(click.Path):
+    """A path that is not empty: an empty one would be the folder one is in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse what is empty."""
+        if not os.fspath(value).strip():
+            self.fail("is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUTPUT: Final = Named(dir_okay=False, allow_dash=True)
+FILE: Final = Named(dir_okay=False)
+PLACE: Final = Named(path_type=Path)
 SIZE: Final = Quantity("SIZE", quantities.size)
 DURATION: Final = Quantity("DURATION", quantities.duration)
 
@@ -136,7 +147,7 @@ def cli() -> None:
 @exploration
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     metavar="DIR",
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
@@ -376,9 +387,7 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
 
 
 @cli.command("check-certificate", epilog="Example: rackproof check-certificate proof.smt2")
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
-)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PLACE)
 @click.option("--time-limit", type=DURATION, help="For each solver and certificate, such as 30s.")
 @click.option(
     "--solver",
@@ -446,9 +455,7 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
 @click.option(
     "--variant", "variants", multiple=True, metavar="NAME", help="Only this (more than once)."
 )
-@click.option(
-    "--plot", "plot_to", type=click.Path(path_type=Path), metavar="DIR", help="Draw plots as SVG."
-)
+@click.option("--plot", "plot_to", type=PLACE, metavar="DIR", help="Draw plots as SVG.")
 @click.option(
     "--set",
     "settings",

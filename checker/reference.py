@@ -19,6 +19,7 @@ from rackproof.checker.bugs import BY, Bug, bugs
 from rackproof.checker.verdicts import counted
 from rackproof.scenarios.document import Pairs, Scalar, read
 from rackproof.scenarios.errors import MOST_NAMES_SHOWN, ScenarioError, hint
+from rackproof.scenarios.files import is_file
 from rackproof.scenarios.steps import kebab
 from rackproof.scenarios.worlds import InputError
 
@@ -94,7 +95,7 @@ def _order(by: str) -> Callable[[str], int]:
 
 def explanation(name: str) -> list[str]:
     """All that is known of a name, whatever kinds of things it names; or of a scenario's file."""
-    if name.endswith((".yaml", ".yml")) and Path(name).is_file():
+    if name.endswith((".yaml", ".yml")) and is_file(name):
         return _scenario(Path(name))
     wanted = kebab(_bare(name))
     kinds = ["stacks"] if name.startswith("stack:") else list(_ENTRIES)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from attrs import define, field
@@ -16,13 +18,17 @@ from rackproof.checker.exams import report_on
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.terminal import Terminal, console
+from rackproof.checker.report.screen import console
+from rackproof.checker.report.terminal import Terminal
 from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import expand, load_file
 from rackproof.checker.verify import Report, failure
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @define
@@ -81,9 +87,13 @@ class Session:
         if self.json_file == self.junit_file == "-":
             raise click.UsageError("--json and --junit cannot both go to stdout")
         for option, name in (("--json", self.json_file), ("--junit", self.junit_file)):
-            if name is not None and name != "-" and not Path(name).parent.is_dir():
+            if name is not None and name != "-" and not is_folder(Path(name).parent):
                 raise click.UsageError(f"{option} {name}: there is no such folder")
-        if self.save_to is not None and self.save_to.exists() and not self.save_to.is_dir():
+        if (
+            self.save_to is not None
+            and os.path.lexists(self.save_to)
+            and not is_folder(self.save_to)
+        ):
             raise click.UsageError(f"--save {self.save_to}: is a file, not a folder")
 
     def _save(self) -> Saved:
@@ -122,5 +132,6 @@ def _replayed(file: Path) -> tuple[Scenario, Replayed]:
 
 
 def as_json(data: list[dict[str, Any]]) -> str:
-    """A report for a machine."""
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    """A report for a machine; a lone surrogate, which has no encoding, is escaped."""
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return _SURROGATE.sub(lambda found: ascii(found[0])[1:-1], text)

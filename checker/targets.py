@@ -12,6 +12,7 @@ from attrs import frozen
 from rackproof.checker.reference import nearest_target
 from rackproof.scenarios.document import read_text
 from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.loader import is_scenario, load, loads
 from rackproof.scenarios.performance.kind import is_plan
 from rackproof.scenarios.schema import Case, Scenario
@@ -63,7 +64,7 @@ def _targets(text: str, left_out: list[Path]) -> Iterator[Target]:
         yield Target(text, lambda: _stack(stack), stack=stack)
     elif name is not None:
         yield Target(text, lambda: _world(text, Path(file), name))
-    elif path.is_dir():
+    elif is_folder(path):
         scenarios = list(_in_folder(path, left_out))
         yield from scenarios
         if not scenarios:

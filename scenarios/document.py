@@ -25,6 +25,9 @@ MOST_NODES: Final = 20_000
 MOST_DEPTH: Final = 16
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
+_BRACES: Final = re.compile(r"(?:\s|#.*\n|---)*\{")
+_TOP_KEY: Final = re.compile(r"""^(["']?)([A-Za-z][^:"'\n]*?)\1[ \t]*:""", re.MULTILINE)
+
 
 @frozen
 class Scalar:
@@ -94,6 +97,17 @@ def parse(text: str, path: object) -> Node:
     if root is None:
         raise _refused(path, "is empty: a scenario begins with rackproof: 1")
     return root
+
+
+def top_keys(text: str) -> set[str]:
+    """The keys at the top of a document, plain, quoted or in braces; of one with mistakes too."""
+    if _BRACES.match(text):
+        try:
+            root = parse(text, "")
+        except ScenarioError:
+            return set()
+        return {key.text for key, _ in root.entries} if isinstance(root, Pairs) else set()
+    return {found[2] for found in _TOP_KEY.finditer(text)}
 
 
 def _read_bytes(path: Path) -> bytes:

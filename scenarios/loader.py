@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from attrs import frozen
 
-from rackproof.scenarios.document import parse, read_text
+from rackproof.scenarios.document import parse, read_text, top_keys
 from rackproof.scenarios.errors import Problems, hint
 from rackproof.scenarios.fields import Fact, Fields
 from rackproof.scenarios.places import Place
@@ -43,7 +43,7 @@ def is_scenario(text: str) -> bool:
 
     A mistyped ``rackproof:`` must not make a file invisible.
     """
-    keys = {line.split(":", 1)[0].strip() for line in text.splitlines() if line[:1].isalpha()}
+    keys = top_keys(text)
     return "rackproof" in keys or len(keys & {"protocol", "scope", "expect", "fix", "then"}) >= 2
 
 

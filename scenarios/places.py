@@ -78,6 +78,11 @@ class Place:
         return len(self.node.items) if isinstance(self.node, Items) else 0
 
     @property
+    def is_empty(self) -> bool:
+        """Whether this is a list or a map with nothing in it."""
+        return self.node in (Items(self.node.line, ()), Pairs(self.node.line, ()))
+
+    @property
     def value(self) -> bool | int | float | str | None:
         """The scalar, whatever it is; None for a list or a map too."""
         return self.node.value if isinstance(self.node, Scalar) else None

@@ -17,6 +17,7 @@ from attrs import evolve
 
 from rackproof.model.kernel import ModelError
 from rackproof.scenarios.errors import Problems
+from rackproof.scenarios.files import is_file
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.worlds import InputError, load_world, split_target
@@ -257,7 +258,7 @@ def _where(place: Place, key: str, presets: Collection[str], path: Path) -> str 
     if key == "preset":
         return place.choice(presets, "preset")
     text = place.text("the path of a rack file")
-    if text is not None and not (path.parent / text).is_file():
+    if text is not None and not is_file(path.parent / text):
         place.fail(f"there is no file {path.parent / text}")
     return text
 

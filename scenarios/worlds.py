@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from rackproof.model.kernel import ModelError, System
+from rackproof.scenarios.files import is_file
 
 
 class InputError(Exception):
@@ -21,7 +22,7 @@ class InputError(Exception):
 
 def load_world(file: Path, name: str) -> System:
     """Return the system that `name` is, or that a call of it returns."""
-    if not file.is_file():
+    if not is_file(file):
         raise InputError(f"{file}: there is no such file")
     module = _imported(file)
     value = getattr(module, name, None)

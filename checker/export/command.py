@@ -17,6 +17,7 @@ from rackproof.checker.export.tla import tla
 from rackproof.checker.lowering import Relation, lower
 from rackproof.checker.proof.obligations import SAFETY, obligation
 from rackproof.checker.proof.slicing import sliced
+from rackproof.checker.report.screen import shown
 from rackproof.checker.status import Status
 from rackproof.checker.targets import expand
 from rackproof.checker.verify import failure
@@ -39,7 +40,7 @@ def export(target: str, form: str, names: Sequence[str], *, fixed: bool, out: st
         wrong = failure(error, scenario)
         if wrong.status is not Status.BAD_INPUT:
             raise
-        click.echo("\n".join(wrong.lines), err=True)
+        click.echo(shown("\n".join(wrong.lines)), err=True)
         return wrong.status
     _write(files, out)
     return Status.OK

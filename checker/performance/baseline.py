@@ -55,10 +55,12 @@ def uniform(deployment: Disaggregated) -> bool:
 
 
 def resized(deployment: Disaggregated, prefill: int) -> Disaggregated | None:
-    """The same GPUs with so many prefill instances, and decode from the rest; None without one."""
+    """The same GPUs, all of them, with so many prefill instances, and decode from the rest; None
+    where that is not to be had.
+    """
     rest = gpus(deployment) - prefill * deployment.prefill.engine.gpus
-    decode = rest // deployment.decode.engine.gpus
-    if prefill < 1 or decode < 1:
+    decode, idle = divmod(rest, deployment.decode.engine.gpus)
+    if prefill < 1 or decode < 1 or idle:
         return None
     return evolve(
         deployment,

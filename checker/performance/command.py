@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from rackproof.checker.performance.questions import DEFAULT, QUESTIONS, question
 from rackproof.checker.performance.study import Study
 from rackproof.checker.reference import nearest_target
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.terminal import console
+from rackproof.checker.report.screen import console
 from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verify import Failure, failure
 from rackproof.model.kernel import ModelError
 from rackproof.scenarios.document import Node, read_text
 from rackproof.scenarios.errors import ScenarioError, unknown
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.loader import is_scenario
 from rackproof.scenarios.performance.kind import is_plan
 from rackproof.scenarios.performance.loader import loads
@@ -45,14 +47,14 @@ class Simulation:
     seed: int | None = None
     statuses: list[Status] = field(factory=lambda: [Status.OK])
     data: list[dict[str, Any]] = field(factory=list)
-    _stems: list[Path] = field(factory=list)
+    _names: dict[tuple[object, ...], Path] = field(factory=dict)
 
     def tell(self, files: Sequence[str]) -> int:
         """Answer, and return the exit status; an interrupt ends it with what is known by then."""
         self.session.check_outputs()
         try:
             for file in files:
-                for path in self._found(Path(file)):
+                for path in self._found(file):
                     self.data.append({"file": str(path)})
                     self._file(path, self.data[-1])
         except KeyboardInterrupt:
@@ -61,9 +63,13 @@ class Simulation:
         self.session.write(self.session.json_file, lambda: as_json(self.data))
         return worst([*self.session.troubles, *self.statuses])
 
-    def _found(self, path: Path) -> list[Path]:
+    def _found(self, file: str) -> list[Path]:
         """A file, or those of a folder that are meant for this command."""
-        if not path.is_dir():
+        path = Path(file)
+        if not file.strip():
+            self._failed(InputError("the name of a file is empty"))
+            return []
+        if not is_folder(path):
             return [path]
         found = [one for one in sorted(path.rglob("*.y*ml")) if _is_meant(one)]
         if not found:
@@ -104,18 +110,24 @@ class Simulation:
         if answer.shortfalls:
             self.statuses.append(Status.VIOLATED)
         if self.plot_to is not None:
-            for plot in answer.plots:
-                path = plots.draw(plot, self.plot_to, f"{self._stem(study.plan.path)}-{name}")
+            for number, plot in enumerate(answer.plots):
+                words = map(plots.slug, (self._stem(study.plan.path), name, plot.name))
+                wanted = self.plot_to / f"{'-'.join(words)}.svg"
+                path = self._own(wanted, study.plan.path, name, number)
+                plots.draw(plot, path)
                 self.out.print(Text(f"  {path}", "dim"))
 
     def _stem(self, path: Path) -> str:
         """What plots of a file are called: its name, with a number where another has it too."""
-        alike = [one for one in self._stems if one.stem == path.stem]
-        if path not in alike:
-            self._stems.append(path)
-            alike.append(path)
-        place = alike.index(path)
-        return f"{path.stem}-{place + 1}" if place else path.stem
+        return self._own(Path(plots.slug(path.stem)), path).name
+
+    def _own(self, wanted: Path, *what: object) -> Path:
+        """The name that is wanted for something, with a number where others have it already."""
+        if what not in self._names:
+            numbered = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
+            taken = set(self._names.values())
+            self._names[what] = next(one for one in chain([wanted], numbered) if one not in taken)
+        return self._names[what]
 
     def _failed(self, error: Exception, before: str = "") -> list[str]:
         """Tell what is wrong with a file or a question, for the others go on; the messages."""

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import textwrap
+import warnings
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final
 
+from attrs import evolve
+
 from rackproof.checker.performance.answers import Axis, Plot
+from rackproof.checker.report.screen import shown
+from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.worlds import InputError
 
 ABSENT: Final = "--plot needs matplotlib, which is not installed: pip install 'rackproof[plots]'"
 MARKED: Final = 40
 """Points of a curve up to which each is marked."""
 WRAPPED: Final = 70
+LONGEST: Final = 100
+"""Bytes of a text in the name of a file, which has at most 255."""
 DECADES: Final = 3.5
 """Of a logarithmic axis, below which 2 and 5 are named beside 1."""
 _STYLE: Final[dict[str, Any]] = {
     "svg.hashsalt": "rackproof",  # identifiers in the file, otherwise random
     "svg.fonttype": "none",
     "font.family": "sans-serif",
+    "text.parse_math": False,  # names of variants are no formulas
     "axes.grid": True,
     "grid.alpha": 0.3,
     "axes.spines.top": False,
@@ -31,31 +41,47 @@ _STYLE: Final[dict[str, Any]] = {
 
 
 def check(folder: Path) -> None:
-    """Raise ``InputError`` where plots cannot be drawn, or not there."""
+    """Raise ``InputError`` where plots cannot be drawn, or not there; the folder is made."""
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
         raise InputError(ABSENT) from None
-    if folder.exists() and not folder.is_dir():
+    if os.path.lexists(folder) and not is_folder(folder):
         raise InputError(f"--plot {folder}: is a file, not a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
 
 
-def draw(plot: Plot, folder: Path, stem: str) -> Path:
-    """Write a plot; its file. ``InputError`` where the folder takes none."""
+def draw(plot: Plot, path: Path) -> None:
+    """Write a plot to a file; ``InputError`` where there can be none."""
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    path = folder / f"{slug(stem)}-{slug(plot.name)}.svg"
+    plot = _drawable(plot)
     style: dict[Any, Any] = {**mpl.rcParamsDefault, **_STYLE}
-    with mpl.rc_context(style):
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # The letters are in the file as such, for a font of the reader.
+        warnings.filterwarnings("ignore", "Glyph")
         figure = Figure()
         _fill(figure.subplots(), plot)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, metadata={"Date": None, "Creator": "rackproof"})
         except OSError as error:
-            raise InputError(f"--plot {folder}: {(error.strerror or '').lower()}") from None
-    return path
+            raise InputError(f"--plot {path}: {(error.strerror or '').lower()}") from None
+
+
+def _drawable(plot: Plot) -> Plot:
+    """The same with texts that a picture can hold."""
+    return evolve(
+        plot,
+        title=shown(plot.title),
+        series=tuple(evolve(one, label=shown(one.label)) for one in plot.series),
+        marks=tuple(evolve(one, label=shown(one.label)) for one in plot.marks),
+    )
 
 
 def _fill(axes: Any, plot: Plot) -> None:
@@ -92,5 +118,6 @@ def _scale(axis: Any, wanted: Axis) -> None:
 
 
 def slug(text: str) -> str:
-    """A text as part of the name of a file."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "plot"
+    """A text as part of the name of a file; texts that differ may come to the same."""
+    letters = re.sub(r"[\W_]+", "-", text.lower()).strip("-").encode()[:LONGEST]
+    return letters.decode(errors="ignore") or "plot"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from attrs import evolve, frozen
@@ -74,8 +75,9 @@ def fitted(deployment: Disaggregated, shape: Shape, slo: Slo) -> list[Disaggrega
     most = (gpus(deployment) - decode.gpus) // prefill.gpus
     count = round(gpus(deployment) * weights[0] / sum(weights) / prefill.gpus)
     middle = min(max(count, 1), most)
-    found = (resized(deployment, middle + more) for more in (0, 1, -1))
-    return [one for one in found if one is not None]
+    near = sorted(range(1, most + 1), key=lambda one: (abs(one - middle), -one))
+    found = (resized(deployment, one) for one in near)
+    return list(islice((one for one in found if one is not None), 3))
 
 
 def chunked(deployment: Aggregated) -> list[Aggregated]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,27 +11,30 @@ import click
 
 from rackproof.checker.proof.checking import Answer, Checked, check_file
 from rackproof.checker.proof.solvers import SAT, UNSAT
+from rackproof.checker.report.screen import shown
 from rackproof.checker.report.style import MARKS
+from rackproof.checker.session import as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verdicts import counted
 from rackproof.checker.verify import failure
+from rackproof.scenarios.files import is_folder
 
 
 def report(
     files: Sequence[Path], seconds: float | None, solvers: Sequence[str], json_file: str | None
 ) -> int:
     """Check certificates and tell each; the exit status of the command."""
-    if json_file not in (None, "-") and not Path(str(json_file)).parent.is_dir():
+    if json_file not in (None, "-") and not is_folder(Path(str(json_file)).parent):
         raise click.UsageError(f"--json {json_file}: there is no such folder")
     told = sys.stderr if json_file == "-" else sys.stdout
     data, statuses = [], []
     for file in files:
         checked = checked_file(file, seconds, solvers)
-        click.echo("\n".join(lines(file, checked)), file=told)
+        click.echo(shown("\n".join(lines(file, checked))), file=told)
         data.append(as_data(file, checked))
         statuses.append(checked.status)
     if json_file is not None:
-        _write(json_file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        _write(json_file, as_json(data))
     return worst(statuses)
 
 

@@ -49,7 +49,9 @@ class Ticker:
     def _tell(self) -> None:
         """A line for a log, so that a long run is not taken for a hung one."""
         self._waited += LONG
-        click.echo(f"{self.label}: {in_words(self._waited)}, {self._words}", err=True)
+        from rackproof.checker.report.screen import shown  # noqa: PLC0415
+
+        click.echo(shown(f"{self.label}: {in_words(self._waited)}, {self._words}"), err=True)
         self._start(LONG, self._tell)
 
     def __call__(self, seen: Snapshot) -> None:
@@ -65,9 +67,9 @@ class Ticker:
             self._status.update(f"{self.label}: {words}")
 
     def _show(self) -> None:
-        from rich.console import Console  # noqa: PLC0415
+        from rackproof.checker.report.screen import console  # noqa: PLC0415
 
-        status = Console(stderr=True, markup=False).status(f"{self.label}: preparing")
+        status = console(sys.stderr).status(f"{self.label}: preparing")
         status.start()
         self._status = status
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from attrs import frozen
 from rich.cells import cell_len
@@ -28,15 +27,8 @@ from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.steps import kebab
 
-PIPE_WIDTH: Final = 160
 FOLDED: Final = 24
 """The least width to which the column of scenarios is folded."""
-
-
-def console(file: IO[str]) -> Console:
-    """A console as wide as its terminal, or of a fixed width where there is none."""
-    piped = not file.isatty() and "COLUMNS" not in os.environ
-    return Console(file=file, width=PIPE_WIDTH if piped else None, highlight=False, markup=False)
 
 
 @frozen

@@ -124,7 +124,12 @@ class Architecture:
     source: str = ""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse more dense layers than there are layers."""
+        """Refuse more dense layers than there are layers, and heads without an even share of KV."""
+        if self.heads % self.kv_heads:
+            raise ModelError(
+                f"model {self.name}: {self.heads} heads have no even share of {self.kv_heads} "
+                "kv_heads"
+            )
         if self.mixture_layers < 0:
             raise ModelError(f"model {self.name}: dense_layers is more than {self.layers} layers")
 

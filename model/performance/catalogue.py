@@ -18,8 +18,9 @@ T = TypeVar("T")
 
 _DATA: Final = files("rackproof.model.performance") / "data"
 
+_LEAST: Final = 1e-6
 _MOST: Final = 10**12
-"""More of anything, in the units of the keys, is taken for a slip."""
+"""Less or more of anything, in the units of the keys, is taken for a slip."""
 
 
 @cache
@@ -48,8 +49,9 @@ def chosen(file: str, kind: type[T], name: str) -> T:
 def made(kind: type[T], name: str, entries: Mapping[str, Any]) -> T:
     """An instance from a map; ``ModelError`` names the key that is missing, unknown or no good."""
     declared: Any = kind
+    what = " ".join(filter(None, (called(kind), name)))
     if not isinstance(entries, Mapping):
-        raise ModelError(f"{called(kind)} {name} is a map, not {entries!r}")
+        raise ModelError(f"{what} is a map, not {entries!r}")
     fields = {field.name: field for field in attrs.fields(declared)}
     named = {"name": name} if "name" in fields else {}
     allowed = {key: field for key, field in fields.items() if key not in named}
@@ -57,10 +59,12 @@ def made(kind: type[T], name: str, entries: Mapping[str, Any]) -> T:
         if key not in allowed:
             near = difflib.get_close_matches(str(key), allowed, n=1)
             told = f"did you mean {near[0]}?" if near else f"it has {', '.join(allowed)}"
-            raise ModelError(f"{called(kind)} {name} has no key {key!r}; {told}")
+            raise ModelError(f"{what} has no key {key!r}; {told}")
+        if allowed[key].type in ("str", str) and not isinstance(entries[key], str):
+            raise ModelError(f"{what}: {key} is a text, not {entries[key]!r}")
     for key, field in allowed.items():
         if key not in entries and field.default is attrs.NOTHING:
-            raise ModelError(f"{called(kind)} {name} needs {key}")
+            raise ModelError(f"{what} needs {key}")
     instance: T = declared(**named, **entries)
     return instance
 
@@ -81,6 +85,7 @@ def positive(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
     """Refuse what is no positive, finite number (of a field of whole numbers: no whole one)."""
     if not _number(instance, field, value) > 0:
         raise ModelError(f"{_of(instance, field)} is positive, not {value!r}")
+    _not_tiny(instance, field, value)
 
 
 def not_negative(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
@@ -93,6 +98,7 @@ def share(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
     """Refuse what is no number above 0 and up to 1."""
     if not 0 < _number(instance, field, value) <= 1:
         raise ModelError(f"{_of(instance, field)} is a share, above 0 and up to 1, not {value!r}")
+    _not_tiny(instance, field, value)
 
 
 def at_least_one(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
@@ -131,6 +137,11 @@ def _number(instance: Any, field: attrs.Attribute[Any], value: object) -> float:
     if abs(value) > _MOST:
         raise ModelError(f"{_of(instance, field)} is {value!r}; more than {_MOST:,} is a mistake")
     return value
+
+
+def _not_tiny(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
+    if isinstance(value, int | float) and value < _LEAST:
+        raise ModelError(f"{_of(instance, field)} is {value!r}; less than {_LEAST} is a mistake")
 
 
 def _of(instance: Any, field: attrs.Attribute[Any]) -> str:

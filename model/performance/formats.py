@@ -13,6 +13,7 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import chosen, not_negative, positive, presets
 
 _FILE = "kv-formats.yaml"
+_MOST_BITS = 64
 
 
 def _some(instance: Any, attribute: attrs.Attribute[Any], value: int | None) -> None:
@@ -44,7 +45,12 @@ class KvFormat:
     source: str = ""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse block scales without blocks, and blocks without scales."""
+        """Refuse block scales without blocks, blocks without scales, and values of no such size."""
+        if not 1 <= self.bits_per_value <= _MOST_BITS:
+            raise ModelError(
+                f"KV format {self.name}: bits_per_value is from 1 to {_MOST_BITS}, "
+                f"not {self.bits_per_value!r}"
+            )
         if (self.block_values is None) != (not self.block_scale_bits):
             raise ModelError(
                 f"KV format {self.name}: block_values and block_scale_bits go together, "

@@ -89,6 +89,13 @@ class Gpu:
     text: str = ""
     source: str = ""
 
+    def __attrs_post_init__(self) -> None:
+        """Refuse a GPU that draws more at rest than at most."""
+        if self.idle_W > self.tdp_W:
+            raise ModelError(
+                f"GPU {self.name}: idle_W {self.idle_W:g} is more than tdp_W {self.tdp_W:g}"
+            )
+
     @property
     def flop_per_s(self) -> float:
         """Dense BF16 operations a second that kernels reach."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from attrs import Attribute, field, frozen
 
-from rackproof.model.performance.catalogue import chosen, positive
+from rackproof.model.performance.catalogue import chosen, positive, presets
 from rackproof.model.performance.hardware import Gpu, gpu
 from rackproof.model.rack import Rack, preset
 
@@ -44,3 +44,8 @@ class Node:
 def node(name: str) -> Node:
     """The preset of a server."""
     return chosen("nodes.yaml", Node, name)
+
+
+def nodes() -> Mapping[str, Node]:
+    """Every preset, by name."""
+    return presets("nodes.yaml", Node)

@@ -90,6 +90,8 @@ HAND_OFF: Final[Readers] = {
     "channels": ("channels", _many),
     "streaming": ("streaming", Place.flag),
 }
+WAYS: Final = ("link", "rack")
+"""What a hand-off goes over: one of them."""
 ONLY_AGGREGATED: Final = ("aggregated",)
 ONLY_DISAGGREGATED: Final = ("prefill", "decode", "hand-off", *APART)
 KEYS: Final = (*ENGINE, *BOTH, "routing", *ONLY_AGGREGATED, *ONLY_DISAGGREGATED)

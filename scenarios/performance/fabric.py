@@ -14,7 +14,7 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.performance.hardware import Link
 from rackproof.model.performance.paths import Fabric
 from rackproof.model.performance.simulation import Pool
-from rackproof.model.rack import Placement, load_rack, place, presets
+from rackproof.model.rack import Part, Placement, load_rack, place, presets
 from rackproof.scenarios.performance.parts import attempt
 from rackproof.scenarios.places import Place
 
@@ -23,6 +23,7 @@ Paths = tuple[tuple[Link, ...], ...]
 
 def read_paths(where: Place, prefill: Pool, decode: Pool, base: Path) -> Paths | None:
     """A link for every pair of instances; ``where`` names a rack and what of it is lost."""
+    before = len(where.problems.found)
     found = {"preset": where} if where.is_scalar else _keys(where)
     if not found:
         return None
@@ -35,6 +36,8 @@ def read_paths(where: Place, prefill: Pool, decode: Pool, base: Path) -> Paths |
     lost = found["lost"].items("a list of parts") if "lost" in found else ()
     names = frozenset(name for one in lost if (name := one.text("the name of a part")))
     on = _seats(found)
+    if len(where.problems.found) > before:
+        return None
     return attempt(where, lambda: _links(rack, prefill, decode, names, on))
 
 
@@ -62,6 +65,7 @@ def _links(
     placement = place(loaded, prefill=prefill.count, decode=decode.count, on=on)
     _check_sizes(placement, {"prefill": prefill, "decode": decode})
     fabric = Fabric(loaded, lost)  # type: ignore[arg-type] # its converter has no type of its own
+    _check_lost(placement, fabric.lost)
     known: dict[tuple[Any, ...], Link] = {}
     instances = placement.instances
     sources = [one for one in instances if one.role == "prefill"]
@@ -75,6 +79,19 @@ def _link(fabric: Fabric, source: Any, target: Any, known: dict[tuple[Any, ...],
     """The way from one to the other; ways that are alike are one link."""
     link = fabric.link(fabric.flows(source, target), "on the rack")
     return known.setdefault((link.bandwidth_GB_s, link.latency_us, link.pJ_per_bit), link)
+
+
+def _check_lost(placement: Placement, lost: frozenset[str]) -> None:
+    """Refuse an instance on GPUs that are lost; without an NVLink switch GPUs only lose a way."""
+    rack = placement.rack
+    for part in sorted(lost):
+        gone = frozenset[str]() if rack.kind(part) is Part.NVLINK_SWITCH else rack.lost_with(part)
+        for one in placement.instances:
+            if not gone.isdisjoint(one.gpus):
+                raise ModelError(
+                    f"{one.name} is lost with {part}: put it elsewhere (on:), or let it fail during "
+                    "the run (failures:)"
+                )
 
 
 def _check_sizes(placement: Placement, pools: Mapping[str, Pool]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rackproof.scenarios.document import top_keys
+
 
 def is_plan(text: str) -> bool:
     """Whether a text is meant for simulate: it has a deployment or a workload at its top."""
-    keys = {line.split(":", 1)[0].strip() for line in text.splitlines() if line[:1].isalpha()}
-    return bool(keys & {"deployment", "workload"})
+    return bool(top_keys(text) & {"deployment", "workload"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +18,10 @@ from rackproof.scenarios.performance.amounts import SHARE
 from rackproof.scenarios.performance.deployments import read_deployment
 from rackproof.scenarios.performance.figures import read_expected, read_published
 from rackproof.scenarios.performance.overrides import merged
+from rackproof.scenarios.performance.parts import noted
 from rackproof.scenarios.performance.plan import Plan, Variant, Workload
 from rackproof.scenarios.performance.sections import SECTIONS, read_section
+from rackproof.scenarios.performance.sections.failures import check
 from rackproof.scenarios.performance.workloads import read_slo, read_workload
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import VERSION
@@ -79,11 +82,20 @@ class _Reading:
             if key in self.found
         }
         sections = {
-            key: read_section(key, self.found[key]) for key in SECTIONS if key in self.found
+            key: noted(self.found[key], partial(read_section, key))
+            for key in SECTIONS
+            if key in self.found
         }
+        self._check_failures(sections, variants)
         if self.problems.found:
             return None
         return Plan(self.path, variants=variants, sections=sections, **figures, **texts)
+
+    def _check_failures(self, sections: Mapping[str, Any], variants: Sequence[Variant]) -> None:
+        """What fails is to be there, whatever is asked."""
+        if sections.get("failures") is not None:
+            deployments = [variant.deployment for variant in variants]
+            check(self.found["failures"], sections["failures"], deployments)
 
     def _version(self) -> None:
         version = self.found.get("rackproof")

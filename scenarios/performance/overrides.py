@@ -7,13 +7,14 @@ from typing import Final
 
 from rackproof.scenarios.document import Items, Node, Pairs, Scalar, parse
 from rackproof.scenarios.errors import ScenarioError
-from rackproof.scenarios.performance.deployments import ONLY_AGGREGATED, ONLY_DISAGGREGATED
+from rackproof.scenarios.performance.deployments import ONLY_AGGREGATED, ONLY_DISAGGREGATED, WAYS
 from rackproof.scenarios.performance.workloads import KINDS
 from rackproof.scenarios.worlds import InputError
 
 _INSTEAD: Final = (
     (frozenset(ONLY_AGGREGATED), frozenset(ONLY_DISAGGREGATED)),
     tuple(frozenset({kind}) for kind in KINDS),
+    tuple(frozenset({way}) for way in WAYS),
 )
 """Sets of keys of which a map has one: where a change brings another, the first goes."""
 

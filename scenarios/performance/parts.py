@@ -25,7 +25,17 @@ Readers = Mapping[str, tuple[str, Callable[[Place], Any]]]
 
 def read_keys(found: Mapping[str, Place], readers: Readers) -> dict[str, Any]:
     """What the keys that are there come to, by what the model calls them."""
-    return {name: read(found[key]) for key, (name, read) in readers.items() if key in found}
+    there = ((found[key], *reader) for key, reader in readers.items() if key in found)
+    return {name: noted(place, read) for place, name, read in there}
+
+
+def noted(place: Place, read: Callable[[Place], Any]) -> Any:
+    """What a place comes to; where that is nothing, a problem has been noted, or is now."""
+    before = len(place.problems.found)
+    value = read(place)
+    if value is None and len(place.problems.found) == before:
+        place.fail("says nothing; give it a value, or leave it out")
+    return value
 
 
 def attempt(place: Place, make: Callable[[], T]) -> T | None:
@@ -71,8 +81,15 @@ def read_parallel(place: Place) -> TensorParallel | ExpertParallel | None:
     names = [field.name for field in attrs.fields(ExpertParallel)]
     values: dict[str, Any] = {}
     for key, item in found["experts"].record(names).items():
-        values[key] = read_link(item) if key == "scale_out" else item.value
+        values[key] = read_link(item) if key == "scale_out" else plain(item)
     return attempt(found["experts"], lambda: ExpertParallel(**values))
+
+
+def plain(place: Place) -> Any:
+    """A value as the model takes it: what stands there, a list or a map too."""
+    if place.is_map:
+        return {key: plain(item) for key, item in (place.entries() or {}).items()}
+    return [plain(item) for item in place.items()] if place.is_list else place.value
 
 
 def _preset(place: Place, kind: type[T], named: Callable[[str], T]) -> T | None:
@@ -86,7 +103,7 @@ def _preset(place: Place, kind: type[T], named: Callable[[str], T]) -> T | None:
         if start is None:
             return None
         base = attrs.asdict(start, recurse=False)  # type: ignore[arg-type]
-    own = {key: item.value for key, item in found.items() if key != "name"}
+    own = {key: plain(item) for key, item in found.items() if key != "name"}
     label = found["name"].text() if "name" in found else _label(base.pop("name", None), own)
     base.pop("name", None)
     return attempt(place, lambda: made(kind, label or "", {**base, **own}))

@@ -16,6 +16,7 @@ from rackproof.model.performance.workload import (
     mooncake_rows,
 )
 from rackproof.model.performance.workload.records import Row
+from rackproof.scenarios.files import is_file
 from rackproof.scenarios.performance.amounts import DURATION, PLAIN, RATE, tokens
 from rackproof.scenarios.performance.parts import Readers, attempt, read_keys
 from rackproof.scenarios.performance.plan import Workload
@@ -110,7 +111,7 @@ def _trace(place: Place, rows: Callable[[Path], Iterator[Row]], path: Path) -> R
     if name is None:
         return None
     file = path.parent / name
-    if not file.is_file():
+    if not is_file(file):
         found["file"].fail(f"there is no file {file}")
         return None
     parts = read_keys(found, TRACE)

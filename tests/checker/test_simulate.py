@@ -1,5 +1,6 @@
 """rackproof simulate: real files in, real output out, and what is told when things go wrong."""
 
+import io
 import json
 import os
 import re
@@ -8,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from rackproof.checker.cli import run
 from rackproof.checker.performance import plots
 from rackproof.checker.performance.answers import Column, Table, Unit
 from rackproof.checker.performance.questions import QUESTIONS
+from rackproof.checker.report.screen import Screen
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios" / "performance"
@@ -119,6 +122,115 @@ def test_an_expectation_that_is_missed_ends_with_1(capsys: pytest.CaptureFixture
     assert rows(answer)[1]["computed"] == "-"
 
 
+# Texts that would steer the terminal, or that have no encoding
+
+NASTY = '"\\uD800 \\e[31mred \\u202E $x^$ \\x9b"'
+
+
+def test_no_text_of_a_file_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = written("nasty.yaml", ("name: A few requests", f"name: {NASTY}"))
+    with Path(name).open("a", encoding="utf-8") as file:
+        file.write(f"notes: {NASTY}\nvariants: [{{name: {NASTY}}}]\n")
+        file.write(f"expect: [{{of: {NASTY}, measure: slo-met, at-least: 1 %}}]\n")
+    asked = ["--ask", "run", "--ask", "expected", "--ask", "failures"]
+    told = answers(name, *asked, "--plot", "plots")
+    assert len(told) == 3
+    assert rows(told[0])[0]["variant"] == "\ud800 \x1b[31mred \u202e $x^$ \x9b"
+    out = capsys.readouterr().out
+    assert r"\ud800 \x1b[31mred \u202e $x^$ \x9b" in out
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", out)
+
+
+@pytest.mark.parametrize(
+    "change", [("slo: ", '"\\e[31m": '), ("fails: decode-0", f"fails: {NASTY}")]
+)
+def test_nor_does_a_message_about_it(
+    change: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (SMALL + "slo: {ttft: 1 s}\n").replace(*change)
+    Path("nasty.yaml").write_text(text, encoding="utf-8")
+    assert run(["simulate", "nasty.yaml", "--ask", "failures"]) == 2
+    assert run(["verify", "nasty.yaml"]) == 2
+    assert not re.search("[\x1b\x9b\u202e\ud800]", capsys.readouterr().out)
+
+
+def test_colours_are_those_of_the_console_alone() -> None:
+    out = io.StringIO()
+    screen = Screen(file=out, force_terminal=True, color_system="standard", width=60)
+    screen.print(Text("a\x1b[31mb\n\ud800", "green"))
+    assert out.getvalue().splitlines() == [
+        "\x1b[32ma\\x1b[31mb\x1b[0m",
+        "\x1b[32m\\ud800\x1b[0m",
+    ]
+
+
+# Names of files
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize("command", ["simulate", "verify", "replay", "cost"])
+def test_a_name_longer_than_names_may_be(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, LONG]) == 2
+    assert "file name too long" in capsys.readouterr().out
+
+
+def test_a_long_name_within_a_file_or_of_an_output(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = f"workload={{azure: {{file: {LONG}}}}}"
+    rack = f"deployment.hand-off={{rack: {{path: {LONG}.yaml}}, link: }}"
+    assert run(["simulate", "small.yaml", "--set", trace]) == 2
+    assert run(["simulate", "small.yaml", "--set", rack]) == 2
+    out = capsys.readouterr().out
+    assert "workload.azure.file: there is no file" in out
+    assert "file name too long" in out.lower()
+    for option in ("--plot", "--json"):
+        assert run(["simulate", "small.yaml", option, LONG]) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [(o, name) for o in ("--plot", "--json") for name in ("", " ", "small.yaml/x")]
+    + [("--plot", "/proc"), ("--plot", "/proc/x"), ("--json", "/tmp")],
+)
+def test_an_output_that_cannot_be_is_refused_before_the_run(
+    option: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", "small.yaml", option, name]) == 2
+    assert "What requests see" not in capsys.readouterr().out
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", ""]) == 2
+    assert capsys.readouterr().out.strip() == "the name of a file is empty"
+
+
+@pytest.mark.parametrize("top", ['"deployment":', "'deployment':", "deployment :"])
+def test_a_quoted_key_is_a_key(top: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("plans").mkdir()
+    text = SMALL.replace("deployment:", top).replace("rackproof:", '"rackproof":')
+    Path("plans", "quoted.yaml").write_text(text, encoding="utf-8")
+    braces = "# all in braces\n{rackproof: 1, name: N, deployment: {prefill: 1}, workload: {}}"
+    Path("plans", "braces.yaml").write_text(braces, encoding="utf-8")
+    assert run(["simulate", "plans", "--ask", "capacity"]) == 2
+    out = capsys.readouterr().out
+    assert "plans/braces.yaml:2: deployment.decode: is missing" in out
+    assert "KV" in out
+    assert run(["verify", "plans/quoted.yaml"]) == 2
+    assert "rackproof simulate plans/quoted.yaml" in capsys.readouterr().out
+
+
+def test_energy_of_a_run_in_which_nothing_happens() -> None:
+    Path("one.csv").write_text(CSV, encoding="utf-8")
+    changes = ["workload={azure: {file: one.csv}}", "deployment.longest-context=1 tokens"]
+    settings = [word for change in changes for word in ("--set", change)]
+    for question in sorted(set(QUESTIONS) - {"published", "expected"}):
+        run(["simulate", "small.yaml", "--ask", question, *settings, "--json", "out.json"])
+        (file,) = json.loads(Path("out.json").read_text(encoding="utf-8"))
+        assert not any("a fault of" in line for line in file["answers"][0].get("errors", ()))
+    (answer,) = answers("small.yaml", "--ask", "energy", *settings)
+    assert rows(answer)[0]["power_W"] is None
+
+
 # The other bundled files
 
 
@@ -178,6 +290,12 @@ def test_sizing_tries_every_split_and_marks_the_best() -> None:
     )
 
 
+def test_sizing_uses_all_gpus_in_every_split() -> None:
+    pools = "{prefill: {instances: 3, gpus: 4}, decode: {instances: 1, gpus: 8}}"
+    (answer,) = answers("small.yaml", "--ask", "sizing", "--set", f"deployment={pools}")
+    assert [row["split"] for row in rows(answer)] == ["1:2", "3:1"]
+
+
 def test_break_even_is_a_set_of_ranges() -> None:
     (answer,) = answers(str(STUDY), "--ask", "break-even", "--variant", "12:6")
     links = {row["link"]: row for row in rows(answer)}
@@ -208,6 +326,36 @@ def test_paths_of_racks_are_as_wide_as_their_slowest_link() -> None:
     assert within["whole_s"] == pytest.approx(983_040_000 / 3.6e12 + 5e-6)
     assert without["whole_s"] == between["whole_s"] == pytest.approx(983_040_000 / 2e11 + 10e-6)
     assert within["paged_s"] - within["whole_s"] == pytest.approx(188 * 80 * 0.9e-6)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "bandwidths"),
+    [
+        ("gb200", 1, [900e9, 50e9, 50e9]),
+        ("gb200", 2, [1.8e12, 100e9, 100e9]),
+        ("{like: gb200, memory_GB: 96}", 4, [3.6e12, 200e9, 200e9]),
+        ("h100", 8, [400e9]),
+        ("a100", 4, [100e9]),
+        ("gb200", 8, None),
+        ("rubin-cpx", 1, None),
+    ],
+)
+def test_paths_are_of_the_gpus_that_there_are(
+    gpu: str, gpus: int, bandwidths: list[float] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pools = f"{{instances: 1, gpus: {gpus}}}"
+    change = f"deployment={{gpu: {gpu}, prefill: {pools}, decode: {pools}}}"
+    asked = ["small.yaml", "--ask", "paths", "--set", change]
+    if bandwidths is None:
+        assert run(["simulate", *asked]) == 2
+        assert f"no server that is known has {gpus} GPUs such as" in capsys.readouterr().out
+        return
+    (answer,) = answers(*asked)
+    ways = [
+        next(row["bandwidth_B_per_s"] for row in table["rows"] if row["target"] == "decode-0")
+        for table in answer["tables"]
+    ]
+    assert ways == pytest.approx(bandwidths)
 
 
 def test_nvfp4_keeps_what_one_scale_loses() -> None:
@@ -303,6 +451,21 @@ def test_plots_of_files_with_one_name_do_not_overwrite_each_other() -> None:
         "small-2-sizing-splits.svg",
         "small-sizing-splits.svg",
     ]
+
+
+def test_every_plot_has_a_file_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["a b", "a_b", "日本", "語学", "../../evil/x", "語" * 300]
+    variants = ", ".join(f'{{name: "{name}"}}' for name in names)
+    Path("many.yaml").write_text(f"{SMALL}variants: [{variants}]\n", encoding="utf-8")
+    asked = ["--ask", "failures", "--plot", "plots"]
+    assert run(["simulate", "many.yaml", "small.yaml", "small.yaml", *asked]) == 0
+    told = re.findall(r"plots/\S+\.svg", capsys.readouterr().out)
+    files = {str(path) for path in Path().rglob("*.svg")}
+    assert set(told) == files
+    again = [path for path in told if told.count(path) > 1]
+    assert len(told) - len(again) // 2 == len(files)
+    assert {path.split("-")[0] for path in again} == {"plots/small"}
+    assert any("日本" in path for path in told)
 
 
 def test_plots_are_svg_without_a_date() -> None:

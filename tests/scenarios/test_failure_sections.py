@@ -52,6 +52,42 @@ def wrong(text: str) -> str:
     return str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{}", "failures[1].detection: is empty; it takes a mechanism: stream-break, lease,"),
+        ("{lease: {}}", "failures[1].detection.lease: is empty; it takes ttl, renewed-at, or"),
+        ("[{}]", "failures[1].detection[1]: is empty"),
+    ],
+)
+def test_a_detection_that_says_nothing_is_told(value: str, message: str) -> None:
+    assert message in wrong(f"failures: [{{fails: decode-0, at: 1 s, detection: {value}}}]")
+
+
+@pytest.mark.parametrize(
+    ("fails", "more", "message"),
+    [
+        ("decode-9", "", "nothing called 'decode-9' can fail; did you mean decode-1?"),
+        ("worker-0", "", "nothing called 'worker-0' can fail"),
+        ('"1"', "", "nothing called '1' can fail"),
+        ("tray-9", "", "no instance is lost with tray-9: there is none on it"),
+        ("decode-0", "falls-back: true", "falls-back is of a way that is lost (a NIC, NVLink swi"),
+        ("decode-0", "over: 100gbe", "over is of a way that is lost"),
+        ("tray-0", "over: 100gbe", "over is of a way that is lost (a NIC, NVLink switches), not"),
+    ],
+)
+def test_what_cannot_fail_is_told_whatever_is_asked(fails: str, more: str, message: str) -> None:
+    line = f"failures:\n- {{fails: {fails}, at: 1 s, detection: 1 s, {more}}}"
+    assert f"x.yaml:12: failures[1]: {message}" in wrong(line)
+
+
+def test_what_fails_is_there_in_one_variant_at_least() -> None:
+    line = "failures: [{fails: decode-2, at: 1 s, detection: 1 s}]\n"
+    wrong(line)
+    variants = "variants: [{name: a}, {name: b, deployment: {decode: {instances: 3}}}]\n"
+    assert section(line + variants).planned[0].fails == "decode-2"
+
+
 def test_a_failure_in_full() -> None:
     plan = section(
         "failures:\n  rack: {preset: nvl72, trays: 4}\n  seed: 7\n  strikes:\n"

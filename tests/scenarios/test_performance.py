@@ -12,6 +12,7 @@ from rackproof.scenarios.errors import Problems, ScenarioError
 from rackproof.scenarios.performance.amounts import (
     BANDWIDTH,
     DURATION,
+    PLAIN,
     RATE,
     SHARE,
     SIZE,
@@ -106,6 +107,118 @@ def test_tokens_are_whole() -> None:
         where = place(text)
         assert tokens(where) is None
         assert len(where.problems.found) == 1
+
+
+@pytest.mark.parametrize(
+    ("amount", "text", "message"),
+    [
+        (
+            DURATION,
+            "1e-30 s",
+            "expected a time from 1e-09 to 1e+10 s, such as 50 ms",
+        ),
+        (DURATION, "1e300 h", "expected a time from 1e-09 to 1e+10 s"),
+        (RATE, "1e-300 /s", "expected a rate from 1e-06 to 1e+09 /s, such as 90 /s"),
+        (RATE, "1e300 /s", "expected a rate from 1e-06 to 1e+09 /s"),
+        (BANDWIDTH, "1e-9 MB/s", "expected a bandwidth from 1 to 1e+18 B/s"),
+        (SIZE, "1e200 TB", "expected a size from 1 to 1e+18 B"),
+        (SHARE, "1e-300", "expected a share from 1e-06 to 1, such as 90 %"),
+        (PLAIN, "1e-308", "expected a number from 1e-06 to 1e+06, such as 0.5"),
+    ],
+)
+def test_a_number_that_nobody_means(amount: Amount, text: str, message: str) -> None:
+    where = place(text)
+    assert amount.read(where) is None
+    assert message in where.problems.found[0].message
+    assert amount.read(place(amount.example), least=True)
+
+
+TINY, LARGE = "1e-308", "1e300"
+
+
+@pytest.mark.parametrize("value", [TINY, LARGE])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "deployment.hand-off.link={like: 100gbe, bandwidth_GB_s: V}",
+        "deployment.gpu={like: gb200, memory_GB_s: V}",
+        "deployment.gpu={like: gb200, bf16_TFLOP_s: V}",
+        "deployment.gpu={like: gb200, memory_efficiency: V}",
+        "deployment.kv-format={bits_per_value: V}",
+        "deployment.memory-share=V",
+        "deployment.parallel={experts: {efficiency: V}}",
+        "workload.synthetic.rate=V /s",
+        "workload.synthetic.arrivals={cv: V}",
+        "workload.synthetic.prompt={mean: 100 tokens, cv: V}",
+        "workload={azure: {file: scenarios/performance/data/azure-code-200.csv, speed: V}}",
+        "slo.ttft=V s",
+        "warm-up=V",
+    ],
+)
+def test_a_value_that_nobody_means_is_told_with_its_key(setting: str, value: str) -> None:
+    changed = setting.replace("V", value).replace("file: ", f"file: {ROOT}/")
+    key = setting.split("=", maxsplit=1)[0]
+    assert any(f" {key}" in line for line in told(GOOD, changed))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model={like: llama-3-70b, kv_heads: 7}", "64 heads have no even share of 7 kv_heads"),
+        ("model={like: llama-3-70b, kv_heads: 128}", "have no even share of 128 kv_heads"),
+        ("model={like: llama-3-70b, mixture: [1, 2]}", "mixture is a map, not [1, 2]"),
+        ("model={like: llama-3-70b, mixture: {}}", "mixture needs experts"),
+        ("model={like: llama-3-70b, latent: []}", "latent attention is a map, not []"),
+        ("model={like: llama-3-70b, text: {a: 1}}", "text is a text, not {'a': 1}"),
+        ("model={like: llama-3-70b, layers: [80]}", "layers is a whole number, not [80]"),
+        ("gpu={like: gb200, scale_up: []}", "scale_up is a text, not []"),
+        ("gpu={like: gb200, fp8_TFLOP_s: []}", "fp8_TFLOP_s is a number, not []"),
+        ("gpu={like: gb200, idle_W: 5000}", "idle_W 5000 is more than tdp_W 1200"),
+        ("kv-format={bits_per_value: 0.5}", "bits_per_value is from 1 to 64, not 0.5"),
+        ("parallel={experts: {domain: []}}", "domain is a whole number, not []"),
+    ],
+)
+def test_a_part_that_cannot_be(setting: str, message: str) -> None:
+    assert any(message in line for line in told(GOOD, f"deployment.{setting}"))
+
+
+@pytest.mark.parametrize(
+    ("lost", "name"),
+    [
+        ("tray-0", "prefill-0"),
+        ("gpu-5", "decode-0"),
+        ("host-5", "decode-1"),
+        ("rack-0", "decode-0"),
+    ],
+)
+def test_an_instance_on_what_is_lost_is_told(lost: str, name: str) -> None:
+    (line,) = told(GOOD, f"deployment.hand-off={{rack: {{preset: nvl72, lost: [{lost}]}}, link: }}")
+    assert f"deployment.hand-off.rack: {name} is lost with {lost}: put it elsewhere" in line
+
+
+@pytest.mark.parametrize("lost", ["tray-9", "gpu-40", "nvlink-0"])
+def test_what_is_lost_elsewhere_or_is_only_a_way_takes_no_instance(lost: str) -> None:
+    assert read(GOOD, f"deployment.hand-off={{rack: {{preset: nvl72, lost: [{lost}]}}}}").variants
+
+
+def test_a_rack_goes_in_place_of_a_link_and_the_other_way_round() -> None:
+    variants = (
+        "variants: [{name: a}, {name: b, deployment: {hand-off: {rack: nvl72}}}, "
+        "{name: c, deployment: {hand-off: {link: 400g, channels: 3}}}]\n"
+    )
+    one, other, third = (v.deployment for v in read(GOOD + variants).variants)
+    assert (one.paths, one.hand_off.link.name) == (None, "100gbe")
+    assert other.paths is not None
+    assert (third.paths, third.hand_off.channels) == (None, 3)
+    (line, *_) = told(GOOD, "deployment.hand-off={rack: nvl72, link: 100gbe}")
+    assert "deployment.hand-off: needs a link, or a rack" in line
+
+
+def test_a_mixture_of_ones_own() -> None:
+    mixture = "{experts: 8, per_token: 2, width: 14336}"
+    change = f"deployment.model={{like: llama-3-8b, mixture: {mixture}}}"
+    (variant,) = read(GOOD, change).variants
+    assert variant.deployment.pools[0].engine.model.mixture.experts == 8
 
 
 # What files come to

@@ -1,12 +1,15 @@
 """Whatever happens to a file for simulate, it is read or refused in so many words."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rackproof.scenarios.document import Items, Node, Pairs, Scalar, parse
 from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.performance import loader
 from rackproof.scenarios.performance.loader import loads
 from rackproof.scenarios.performance.overrides import assignment
 from rackproof.scenarios.worlds import InputError
@@ -90,6 +93,50 @@ def test_any_value_may_be_anything(number: int) -> None:
 
 def test_it_is_right_before_it_is_changed() -> None:
     assert [variant.name for variant in loads(TEXT, PATH).variants] == ["a", "b"]
+
+
+FAILURES = """\
+failures:
+  rack: {preset: nvl72}
+  strikes:
+    - fails: decode-0
+      at: 1 s
+      detection: {heartbeat: {period: 1 s}}
+      recovery: {store: {link: 100gbe, look-up: 1 ms}}
+      restart: 60 s
+availability: {gpu: 1000 h, restart: 64 s, detection: lease, recovery: {transfer: 100gbe}}
+checkpoints: {over: {like: c2c, latency_us: 3}, intervals: [1 s], gpu: [gpu, 1000 h]}
+"""
+EVERY = (TEXT + FAILURES).replace("  memory-share", "  parallel: tensor\n  memory-share", 1)
+
+
+def emptied(node: Node) -> Iterator[Node]:
+    """The document, each time with one of its values emptied."""
+    yield from (Pairs(1, ()), Scalar(1, None, ""))
+    match node:
+        case Pairs(line, entries):
+            for at, (key, value) in enumerate(entries):
+                for other in emptied(value):
+                    yield Pairs(line, (*entries[:at], (key, other), *entries[at + 1 :]))
+        case Items(line, items):
+            for at, value in enumerate(items):
+                for other in emptied(value):
+                    yield Items(line, (*items[:at], other, *items[at + 1 :]))
+
+
+def test_an_empty_value_is_read_or_refused_and_takes_nothing_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A reader that gives nothing and tells nothing would drop what it was asked to read."""
+    whole = parse(EVERY, PATH)
+    assert set(loads(EVERY, PATH).sections) == {"failures", "availability", "checkpoints"}
+    for node in emptied(whole):
+        monkeypatch.setattr(loader, "parse", lambda *_, node=node: node)
+        try:
+            plan = loads("", PATH)
+        except ScenarioError:
+            continue
+        assert None not in plan.sections.values()
 
 
 @given(st.text(max_size=30))

@@ -86,7 +86,7 @@ def _readiness(study: Study, variant: Variant, saving: Saving) -> Readiness:
     try:
         duty = steady(deployment, study.run(variant))
     except ModelError as error:
-        raise ModelError(f"{study.plan.path}: {variant.name}: {error}") from None
+        raise ModelError(f"{variant.name}: {error}") from None
     return saving.readiness(duty, deployment.pools[0].count)
 
 

@@ -60,7 +60,8 @@ def _of_run(variant: Variant, run: Run) -> tuple[float | str | None, ...]:
     )
     each = tuple(part / tokens if tokens else None for part in parts)
     total = energy.J_per_token if tokens else None
-    return (variant.name, total, *each, energy.total_J / run.horizon_s)
+    power = energy.total_J / run.horizon_s if run.horizon_s else None
+    return (variant.name, total, *each, power)
 
 
 def _of_step(one: Energy) -> tuple[float | int | str, ...]:

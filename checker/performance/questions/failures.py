@@ -95,7 +95,7 @@ def ask(study: Study) -> Answer:
     plan = study.plan.sections.get("failures")
     if plan is None:
         raise ModelError(
-            f"{study.plan.path}: nothing fails in it; say what does, as in "
+            "nothing fails in it; say what does, as in "
             "failures: [{fails: decode-0, at: 8 s, detection: 1 s}]"
         )
     tables: list[Table] = []

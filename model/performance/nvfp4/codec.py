@@ -116,7 +116,10 @@ def quantise(
 
 def _singles(values: ArrayLike) -> Singles:
     """The values in float32, checked."""
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"NVFP4 is made of an array: {error}") from None
     if given.dtype.name not in _KINDS:
         raise ModelError(f"NVFP4 is made of {', '.join(_KINDS)}, not of {given.dtype.name}")
     if not given.ndim or given.shape[-1] % BLOCK:
@@ -133,8 +136,9 @@ def _singles(values: ArrayLike) -> Singles:
 def _amax(largest: Singles, calibrated: float | None) -> np.float32:
     if calibrated is None:
         return np.float32(largest.max(initial=0))
-    if not 0 < calibrated <= float(np.finfo(np.float32).max):
-        raise ModelError(f"the amax of a tensor is positive and finite, not {calibrated}")
+    is_number = isinstance(calibrated, int | float | np.number) and not isinstance(calibrated, bool)
+    if not is_number or not 0 < calibrated <= float(np.finfo(np.float32).max):
+        raise ModelError(f"the amax of a tensor is positive and finite, not {calibrated!r}")
     return np.float32(calibrated)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from rackproof.model.performance.failures.degraded import Expected
 from rackproof.model.performance.failures.rates import HOUR_S, observed
 from rackproof.scenarios.performance.amounts import DURATION
-from rackproof.scenarios.performance.parts import attempt
+from rackproof.scenarios.performance.parts import attempt, noted
 from rackproof.scenarios.performance.sections.failures import (
     read_detection,
     read_recovery,
@@ -28,7 +28,7 @@ from rackproof.scenarios.places import Place
 def read(place: Place) -> Expected | None:
     """What failures are expected; None after a problem was noted."""
     found = place.record(READERS, "a map with gpu, restart, detection, recovery")
-    values = {READERS[key][0]: READERS[key][1](item) for key, item in found.items()}
+    values = {READERS[key][0]: noted(item, READERS[key][1]) for key, item in found.items()}
     if None in values.values() or not place.is_map:
         return None
     return attempt(place, lambda: Expected(**values))

@@ -12,11 +12,12 @@ A map has the list under ``strikes``, and the ``rack`` and the ``seed`` beside i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve
 
+from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.detection import (
     MECHANISMS,
     Detection,
@@ -28,9 +29,10 @@ from rackproof.model.performance.failures.detection import (
 from rackproof.model.performance.failures.planned import FailurePlan, Moment, Planned
 from rackproof.model.performance.failures.rates import restart
 from rackproof.model.performance.failures.recovery import Policy, Recovery
-from rackproof.model.rack import Rack, preset, presets
+from rackproof.model.performance.simulation import Deployment
+from rackproof.model.rack import Part, Rack, preset, presets
 from rackproof.scenarios.performance.amounts import DURATION, PLAIN, SHARE
-from rackproof.scenarios.performance.parts import attempt, read_link
+from rackproof.scenarios.performance.parts import attempt, noted, plain, read_link
 from rackproof.scenarios.places import Place
 
 KEYS: Final = ("fails", "at", "detection", "delay", "recovery", "restart", "looks", "over")
@@ -55,6 +57,32 @@ def read(place: Place) -> FailurePlan | None:
     return FailurePlan(strikes, rack, seed)
 
 
+def check(place: Place, plan: FailurePlan, deployments: Sequence[Deployment]) -> None:
+    """Note what can fail in none of some deployments, and ways that are no ways."""
+    found = place.record(("strikes", "rack", "seed"))["strikes"] if place.is_map else place
+    for item, one in zip(found.items(), plan.planned, strict=True):
+        told = [_untrue(one, plan.rack, deployment) for deployment in deployments]
+        if told and None not in told:
+            item.fail(str(told[0]))
+
+
+def _untrue(one: Planned, rack: Rack, deployment: Deployment) -> str | None:
+    """Why there is no such failure in a deployment."""
+    plan = FailurePlan((one,), rack)
+    try:
+        one.struck(deployment, plan.placement(deployment))
+    except ModelError as error:
+        return str(error)
+    if (one.falls_back or one.detour) and not _is_way(one.fails, rack):
+        key = "falls-back" if one.falls_back else "over"
+        return f"{key} is of a way that is lost (a NIC, NVLink switches), not of {one.fails}"
+    return None
+
+
+def _is_way(name: str, rack: Rack) -> bool:
+    return name in rack.graph and rack.kind(name) in (Part.NIC, Part.NVLINK_SWITCH)
+
+
 def read_rack(place: Place) -> Rack | None:
     """A preset by its name, or with options: {preset: nvl72, trays: 4}."""
     if not place.is_map:
@@ -65,7 +93,7 @@ def read_rack(place: Place) -> Rack | None:
         place.fail("has no preset")
         return None
     name = found.pop("preset").choice(presets(), "rack")
-    options = {key: item.value for key, item in found.items()}
+    options = {key: plain(item) for key, item in found.items()}
     return None if name is None else attempt(place, lambda: preset(name, options))
 
 
@@ -95,7 +123,7 @@ def _strike(place: Place) -> Planned | None:
         **dict.fromkeys(SWITCHES, Place.flag),
     }
     names = {"at": "at_s", "restart": "restart_s", "over": "detour", "delay": "moment", **SWITCHES}
-    values = {names.get(key, key): readers[key](item) for key, item in found.items()}
+    values = {names.get(key, key): noted(item, readers[key]) for key, item in found.items()}
     if None in values.values() or not {"fails", "at_s", "detection"} <= values.keys():
         return None
     return Planned(**values)
@@ -146,7 +174,10 @@ def read_detection(place: Place) -> Detection | None:
 
 def _detectors(place: Place) -> list[Detector | None]:
     if place.is_map:
-        return [_own(name, item) for name, item in place.record(MECHANISMS).items()] or [None]
+        found = place.record(MECHANISMS)
+        if place.is_empty:
+            place.fail(f"is empty; it takes a mechanism: {', '.join(MECHANISMS)}")
+        return [_own(name, item) for name, item in found.items()] or [None]
     value = place.value
     if isinstance(value, str) and value.strip()[:1].isalpha():
         return [attempt(place, lambda: detector(value.strip()))]
@@ -158,7 +189,9 @@ def _own(mechanism: str, place: Place) -> Detector | None:
     """A mechanism with values of its own, the others as its preset has them."""
     keys = FIELDS[mechanism]
     found = place.record(keys, f"a map with {', '.join(keys)}")
-    values = {keys[key][0]: keys[key][1](item) for key, item in found.items()}
+    values = {keys[key][0]: noted(item, keys[key][1]) for key, item in found.items()}
+    if place.is_empty:
+        place.fail(f"is empty; it takes {', '.join(keys)}, or {mechanism} alone")
     if None in values.values() or not found:
         return None
     base = detector(mechanism)

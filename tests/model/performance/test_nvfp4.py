@@ -214,7 +214,7 @@ def test_what_cannot_be_quantised(values: np.ndarray, message: str) -> None:
     assert message in str(told.value)
 
 
-@pytest.mark.parametrize("amax", [0, -1, np.nan, np.inf, 1e39])
+@pytest.mark.parametrize("amax", [0, -1, np.nan, np.inf, 1e39, "x", True, [1.0]])
 def test_a_calibrated_amax_is_positive_and_finite(amax: float) -> None:
     with pytest.raises(ModelError, match="amax of a tensor is positive and finite"):
         quantise(np.ones(16), amax=amax)
@@ -492,3 +492,8 @@ def test_a_planted_fault_is_found(
         changed.setattr(place, fault)
         with pytest.raises((AssertionError, ModelError)):
             found_by()
+
+
+def test_a_list_without_a_shape_is_told() -> None:
+    with pytest.raises(ModelError, match="NVFP4 is made of an array"):
+        quantise([[1.0] * 16, [1.0]])
