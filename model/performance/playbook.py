@@ -132,14 +132,16 @@ def late_first_token(case: Case) -> Finding | None:
     if not run.ttft_decode.p99 > case.slo.ttft_s or added < run.ttft_decode.p99 / 2:
         return None
     moved, waited = run.hand_off.p99, run.decode_wait.p99
-    where = "the hand-off" if moved > waited else "the queue of decode"
+    is_moved = moved > waited and not _waits_for_decode(case)
+    where = "the hand-off" if is_moved else "the wait for decode"
     return Finding(
         "late-first-token",
         "high TTFT while prefill is idle",
         f"prefill is busy {case.busy('prefill'):.0%}; TTFT p99 is {_ms(run.ttft_prefill.p99)} at "
         f"the end of prefill and {_ms(run.ttft_decode.p99)} with hand-off and first step: most of "
-        f"it is {where} (p99: hand-off {_ms(moved)}, queue of decode {_ms(waited)})",
-        _first_token_remedy(moved > waited, case.disaggregated.hand_off),
+        f"it is {where} (p99: hand-off, with the wait before it, {_ms(moved)}; queue of decode "
+        f"{_ms(waited)})",
+        _first_token_remedy(is_moved, case.disaggregated.hand_off),
     )
 
 
@@ -147,6 +149,52 @@ def _first_token_remedy(moved: bool, hand_off: HandOff) -> str:
     if not moved:
         return "more decode instances, or more room for KV"
     return "a faster link" if hand_off.streaming else "a faster link, or streaming layer by layer"
+
+
+def _waits_for_decode(case: Case) -> bool:
+    """Whether hand-offs that take long wait for room at decode rather than for a channel."""
+    use, deployment = _decoding(case), case.disaggregated
+    if deployment is None or not deployment.chosen_early:
+        return False
+    blocked = max(use.blocked_kv, use.blocked_batch)
+    return blocked >= BLOCKED and not case.run.hand_off_utilisation > IDLE
+
+
+def too_slow_alone(case: Case) -> Finding | None:
+    """Even by itself a request would miss its objectives."""
+    run, prompt = case.run, case.run.prompt_tokens // max(case.run.offered, 1)
+    prefill_s = case.deployment.pools[0].engine.step([(prompt, 0)], 0, 0).seconds
+    step_s = _pool(case).engine.step((), 1, prompt).seconds
+    if not (prefill_s > case.slo.ttft_s or (run.tpot.count and step_s > case.slo.tpot_s)):
+        return None
+    if not run.completed:
+        return None
+    return Finding(
+        "too-slow-alone",
+        "the objectives are missed without any load",
+        f"alone, a prompt of {prompt:,} tokens takes {_ms(prefill_s)} of {_ms(case.slo.ttft_s)} "
+        f"allowed, a token then {_ms(step_s)} of {_ms(case.slo.tpot_s)}; in the run, TTFT p50 "
+        f"{_ms(run.ttft_prefill.p50)}, TPOT p50 {_ms(run.tpot.p50)}",
+        "faster GPUs, more of them an instance, fewer bits for the weights, or other objectives",
+    )
+
+
+def overloaded(case: Case) -> Finding | None:
+    """Aggregated, and no reserve: prompts queue, or share their steps with too many others."""
+    use, run = case.use("aggregated"), case.run
+    if use is None or case.busy("aggregated") < FULL or not run.ttft_prefill.p99 > case.slo.ttft_s:
+        return None
+    alone_s = _pool(case).engine.step([(run.prompt_tokens // run.offered, 0)], 0, 0).seconds
+    if run.ttft_prefill.p50 < QUEUED * alone_s:
+        return None
+    return Finding(
+        "overloaded",
+        "high TTFT, and all instances are busy",
+        f"instances are busy {case.busy('aggregated'):.0%} while requests arrive, "
+        f"{use.batch:.0f} requests a step; TTFT p50 {_ms(run.ttft_prefill.p50)}, p99 "
+        f"{_ms(run.ttft_prefill.p99)}, a prompt alone {_ms(alone_s)}",
+        "more instances, or a prefix cache if prompts share beginnings",
+    )
 
 
 def prefill_overloaded(case: Case) -> Finding | None:
@@ -172,7 +220,7 @@ def transfer_bound(case: Case) -> Finding | None:
     idle = deployment.hand_off.link.seconds(
         deployment.prefill.engine.kv_bytes_per_token * run.prompt_tokens / run.offered
     )
-    if run.hand_off_mean_all_s < QUEUED * idle:
+    if not run.hand_off_mean_all_s >= QUEUED * idle or _waits_for_decode(case):
         return None
     channels = deployment.hand_off.channels or deployment.prefill.count
     return Finding(
@@ -187,7 +235,7 @@ def transfer_bound(case: Case) -> Finding | None:
 def kv_bound(case: Case) -> Finding | None:
     """Requests wait for room for their KV."""
     use = _decoding(case)
-    if use.blocked_kv < BLOCKED:
+    if not use.blocked_kv >= BLOCKED:
         return None
     return Finding(
         "kv-bound",
@@ -202,7 +250,7 @@ def kv_bound(case: Case) -> Finding | None:
 def batch_bound(case: Case) -> Finding | None:
     """Requests wait for a place in the batch."""
     use = _decoding(case)
-    if use.blocked_batch < BLOCKED:
+    if not use.blocked_batch >= BLOCKED:
         return None
     return Finding(
         "batch-bound",
@@ -285,8 +333,10 @@ def _ms(seconds: float) -> str:
 
 DIAGNOSES: Final[tuple[Callable[[Case], Finding | None], ...]] = (
     never_fits,
+    too_slow_alone,
     misplaced_prefill,
     prefill_overloaded,
+    overloaded,
     late_first_token,
     transfer_bound,
     kv_bound,

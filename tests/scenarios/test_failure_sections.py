@@ -232,6 +232,11 @@ def test_what_is_left_out() -> None:
         ("checkpoints: {pause: 1 ms}", "say over which link KV is saved"),
         ("checkpoints: {over: 100gbe, intervals: [0 s]}", "expected a time above 0"),
         ("checkpoints: {over: 100gbe, intervals: []}", "from 1 to 20 times are compared"),
+        ("checkpoints: {over: 100gbe, pause: 0 s}", "has a pause; without, it costs nothing"),
+        (
+            "checkpoints: {over: 100gbe, pause: 1 s, intervals: 1 ms}",
+            "longer than the pause (1 s) and has an end; it is 0.001 s",
+        ),
         ("checkpoints: {over: 100gb}", "did you mean 100gbe?"),
     ],
 )

@@ -29,16 +29,47 @@ def size_of(request: Request) -> int:
     return request.prompt + request.output
 
 
+class Router:
+    """To the least of the instances; first-come: to one that has room, and until then in common."""
+
+    def __init__(self, servers: list, score: Callable, first_come: bool, deliver: Callable) -> None:
+        self.servers, self.score, self.deliver = servers, score, deliver
+        self.first_come, self.common = first_come, deque()
+        for server in servers:
+            server.pull = self.pull
+
+    def send(self, index: int, request: Request) -> None:
+        self.common.append((index, request))
+        self.pull()
+
+    def pull(self) -> None:
+        while self.common:
+            able = [s for s in self.servers if not self.first_come or s.wants(self.common[0][1])]
+            if not able:
+                return
+            self.deliver(min(able, key=self.score), *self.common.popleft())
+
+
 class Batching:
     """A continuous batch: decode only, or with chunks of prompts."""
 
     def __init__(self, loop: Loop, engine, most: int, chunk: int | None, times) -> None:
         self.loop, self.engine, self.most, self.chunk, self.times = loop, engine, most, chunk, times
         self.queue, self.prompts, self.running, self.busy = deque(), [], [], False
-        self.asks, self.promised, self.coming = deque(), {}, 0
+        self.asks, self.promised, self.coming = deque(), {}, []
+        self.pull = None
 
     def load(self) -> int:
-        return len(self.queue) + len(self.prompts) + len(self.running) + self.coming
+        return len(self.queue) + len(self.prompts) + len(self.running) + len(self.coming)
+
+    def wants(self, request: Request) -> bool:
+        """With all that was sent here, whether it has a place and room or waits for either."""
+        sent = [*((job["i"], job["r"]) for job in self.queue), *self.coming]
+        sent += [(index, asking) for index, asking, _ in self.asks]
+        inside = [*self.prompts, *self.running]
+        claims = sum(size_of(r) for i, r in sent if i not in self.promised)
+        room = self.room(inside) - claims
+        return len(inside) + len(sent) < self.most and size_of(request) <= room
 
     def ask(self, index: int, request: Request, granted: Callable[[], None]) -> None:
         self.asks.append((index, request, granted))
@@ -64,6 +95,7 @@ class Batching:
     def begin(self) -> None:
         now = self.loop.now
         inside = [*self.prompts, *self.running]
+        self.pull()
         self.grant(inside)
         while self.queue and len(inside) < self.most:
             job = self.queue[0]
@@ -123,10 +155,19 @@ class Prefilling:
             done,
             times,
         )
-        self.queue, self.busy = deque(), False
+        self.queue, self.busy, self.running = deque(), False, 0
+        self.pull = None
 
     def tokens(self) -> int:
         return sum(request.prompt for _, request in self.queue)
+
+    def load(self) -> int:
+        return len(self.queue) + self.running
+
+    def wants(self, request: Request) -> bool:
+        if self.running:
+            return False
+        return not self.queue or self.tokens() + request.prompt <= self.budget
 
     def come(self, index: int, request: Request) -> None:
         self.queue.append((index, request))
@@ -136,18 +177,21 @@ class Prefilling:
 
     def begin(self) -> None:
         batch: list[tuple[int, Request]] = []
+        self.running = 0
+        self.pull()
         while self.queue:
             tokens = sum(r.prompt for _, r in [*batch, self.queue[0]])
             if batch and tokens > self.budget:
                 break
             batch.append(self.queue.popleft())
             self.times[batch[-1][0]]["started"] = self.loop.now
-        self.busy = bool(batch)
+        self.busy, self.running = bool(batch), len(batch)
         if batch:
             seconds = self.engine.step([(r.prompt, 0) for _, r in batch], 0, 0).seconds
             self.loop.at(self.loop.now + seconds, lambda: self.end(batch), late=True)
 
     def end(self, batch: list[tuple[int, Request]]) -> None:
+        self.running = 0
         for index, request in batch:
             self.times[index]["prefilled"] = self.loop.now
             self.done(index, request)
@@ -165,7 +209,8 @@ def stepwise(
             Batching(loop, pool.engine, deployment.decode_batch, chunk, times)
             for _ in range(pool.count)
         ]
-        admit = lambda i, r: min(servers, key=Batching.load).come(i, r)  # noqa: E731
+        first_come = deployment.routing == "first-come"
+        admit = Router(servers, Batching.load, first_come, Batching.come).send
     else:
         admit = disaggregated(loop, deployment, times)
     for index, request in enumerate(requests):
@@ -187,8 +232,12 @@ def disaggregated(loop: Loop, deployment: Disaggregated, times) -> Callable:
         if not deployment.chosen_early:
             channel(request, lambda: arrive(index, request))
             return
-        server = min(decode, key=Batching.load)
-        if deployment.back_pressure:
+        router.send(index, request)
+
+    def ship(server: Batching, index: int, request: Request) -> None:
+        if not deployment.chosen_early:
+            server.come(index, request)
+        elif deployment.back_pressure:
             server.ask(index, request, lambda: send_to(server, index, request))
         else:
             send_to(server, index, request)
@@ -200,20 +249,23 @@ def disaggregated(loop: Loop, deployment: Disaggregated, times) -> Callable:
         loop.at(free[first], done)
 
     def send_to(server: Batching, index: int, request: Request) -> None:
-        server.coming += 1
+        server.coming.append((index, request))
         channel(request, lambda: land(server, index, request))
 
     def land(server: Batching, index: int, request: Request) -> None:
-        server.coming -= 1
+        server.coming.remove((index, request))
         times[index]["handed_over"] = loop.now
         server.come(index, request)
 
     def arrive(index: int, request: Request) -> None:
         times[index]["handed_over"] = loop.now
-        min(decode, key=Batching.load).come(index, request)
+        router.send(index, request)
 
+    router = Router(decode, Batching.load, deployment.decode_routing == "first-come", ship)
     prefill = [
         Prefilling(loop, deployment.prefill.engine, deployment.prefill_tokens, hand_over, times)
         for _ in range(deployment.prefill.count)
     ]
-    return lambda i, r: min(prefill, key=Prefilling.tokens).come(i, r)
+    first_come = deployment.prefill_routing == "first-come"
+    score = Prefilling.load if first_come else Prefilling.tokens
+    return Router(prefill, score, first_come, Prefilling.come).send

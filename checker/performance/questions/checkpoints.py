@@ -72,12 +72,15 @@ def ask(study: Study) -> Answer:
     tables: list[Table] = []
     plots = []
     for variant in study.plan.variants:
-        readiness = _readiness(study, variant, saving)
-        tables += [
-            _prices(variant, readiness, saving),
-            _intervals(variant, readiness, saving),
-        ]
-        plots.append(_plot(variant, readiness, saving))
+        try:
+            readiness = _readiness(study, variant, saving)
+            tables += [
+                _prices(variant, readiness, saving),
+                _intervals(variant, readiness, saving),
+            ]
+            plots.append(_plot(variant, readiness, saving))
+        except ModelError as error:
+            raise ModelError(f"{study.plan.path}: {variant.name}: {error}") from None
     return Answer("checkpoints", tuple(tables), tuple(plots), NOTES)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import not_negative, positive
@@ -161,6 +161,11 @@ class Readiness:
         moved = tokens * self._kv / interval_s
         kept = 1 - lost / self.duty.context
         pause = self.checkpoint_s(interval_s) / interval_s
+        if pause >= 1:
+            raise ModelError(
+                f"a checkpoint halts its instance for {pause * interval_s:.3g} s; "
+                f"there cannot be one each {interval_s:.3g} s"
+            )
         failure = self._failure(lost, kept)
         return Price("checkpoints", moved, self._written_J(moved), pause, *failure, interval_s)
 
@@ -175,13 +180,17 @@ class Readiness:
         return min(came, self.duty.tokens)
 
     def young(self, mtbf_s: float) -> Price:
-        """Checkpoints at Young's interval, C being what one of the whole cache costs."""
+        """Checkpoints at Young's interval, C being what one of the whole cache costs.
+
+        ``ModelError`` where that has no sense: C is 0, or longer than the interval.
+        """
         return self.checkpoints(young_s(self.checkpoint_s(math.inf), mtbf_s))
 
     def best(self, mtbf_s: float) -> Price:
         """Whatever makes requests wait least: checkpoints at an interval of _INTERVALS, or none."""
         mtbf_h = mtbf_s / HOUR_S
-        prices = (self.nothing(), *(self.checkpoints(interval) for interval in _INTERVALS))
+        able = (each for each in _INTERVALS if self.checkpoint_s(each) < each)
+        prices = (self.nothing(), *(self.checkpoints(each) for each in able))
         return min(prices, key=lambda price: price.lost_s_per_h(mtbf_h))
 
     def _failure(self, lost: float, kept: float) -> tuple[float, float, float, float]:
@@ -215,16 +224,34 @@ def _span(lost: float, context: float) -> tuple[int, int]:
 class Saving:
     """How KV is to be saved, and what is compared: see ``Readiness``.
 
-    intervals_s: of checkpoints, beside Young's. gpu_mtbf_h: of one GPU, in hours.
+    intervals_s: of checkpoints, beside Young's; those longer than the pause, unless told.
+    gpu_mtbf_h: of one GPU, in hours.
     """
 
+    CALLED: ClassVar[str] = "checkpoints"
+
     link: Link
-    pause_s: float = 0.001
+    pause_s: float = field(default=0.001, validator=not_negative)
     hidden: bool = True
-    intervals_s: tuple[float, ...] = (0.1, 1.0, 10.0)
+    intervals_s: tuple[float, ...] = field(
+        default=Factory(
+            lambda self: tuple(s for s in (0.1, 1.0, 10.0) if s > self.pause_s), takes_self=True
+        )
+    )
     gpu_mtbf_h: tuple[float, ...] = field(
         factory=lambda: tuple(observed(name).mtbf_h for name in ("gpu", "gpu-alone", "gpu-worst"))
     )
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse checkpoints that cost nothing (one would be always due), or all the time."""
+        if self.hidden and not self.pause_s:
+            raise ModelError("a checkpoint that is hidden has a pause; without, it costs nothing")
+        for interval_s in self.intervals_s:
+            if not self.pause_s < interval_s < math.inf:
+                raise ModelError(
+                    "an interval between checkpoints is longer than the pause "
+                    f"({self.pause_s:g} s) and has an end; it is {interval_s:g} s"
+                )
 
     def readiness(self, duty: Duty, prefills: int) -> Readiness:
         """Of an instance, with so many that would recompute for it."""

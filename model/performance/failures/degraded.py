@@ -129,14 +129,15 @@ def _pool(name: str, pool: Pool, workload: Workload, expected: Expected) -> Doma
         stalled=hit,
         stall_s=late_s,
         missed=missed,
+        unknown_s=known_s,
     )
 
 
 def _one_loss(
     name: str, known_s: float, workload: Workload, expected: Expected
 ) -> tuple[int, float, int]:
-    """Requests on an instance as it fails, by how many seconds each ends later in the mean, and how
-    many of them miss their objectives because of it.
+    """Requests on an instance as it fails, or sent there until it is known; by how many seconds
+    each ends later in the mean, and how many of them miss their objectives because of it.
     """
     before, slo = workload.before, workload.slo
     at_s = before.last_arrival_s / 2

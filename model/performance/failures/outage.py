@@ -11,7 +11,7 @@ Of two ways lost at once on one instance the later counts, and ends both.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from attrs import define, field, frozen
@@ -85,11 +85,17 @@ class Casualty:
         at their mean pace.
         """
         job, last_s = self.job, (math.floor(self.lost_s / every_s - 0.5) + 0.5) * every_s
-        if last_s < 0 or job.handed_over_s > last_s or not self.context:
+        if not self.context or self._since_s > last_s:
             return 0
         itl_s = (job.last_token_s - job.prefilled_s) / max(1, job.emitted - 1)
         since = math.ceil((job.last_token_s - last_s) / itl_s) if itl_s else 0
         return min(self.context - 1, self.context - max(0, since))
+
+    @property
+    def _since_s(self) -> float:
+        """Since when its KV is where it is decoded: handed over, or made there."""
+        job = self.job
+        return max(t for t in (job.prefill_end_s, job.handed_over_s) if not math.isnan(t))
 
 
 @define(eq=False)
@@ -108,6 +114,7 @@ class Outages:
     recomputed_J: float = 0.0  # noqa: N815
     closed_s: float = 0.0
     _egress: dict[str, float] = field(factory=dict)
+    _back_s: dict[str, float] = field(factory=dict)
 
     def script(self) -> list[tuple[float, Action]]:
         """What happens when, for ``simulate``."""
@@ -119,7 +126,11 @@ class Outages:
 
     def _strike(self, failure: Failure, simulation: Simulation) -> None:
         down = [s for s in _named(simulation, failure.stopped) if s.up]
-        held = [self._lost(job, server, simulation) for server in down for job in server.stop()]
+        held = [
+            self._lost(job, server, simulation.now, simulation)
+            for server in down
+            for job in server.stop()
+        ]
         known_s = simulation.now + failure.detection_s
         if failure.detoured:
             ways = _named(simulation, failure.detoured)
@@ -129,11 +140,11 @@ class Outages:
         if down and math.isfinite(known_s):
             simulation.at(known_s, partial(self._know, failure, down, held))
 
-    def _lost(self, job: Job, server: Server, simulation: Simulation) -> Casualty:
-        """Note a request that an instance had."""
+    def _lost(self, job: Job, server: Server, at_s: float, simulation: Simulation) -> Casualty:
+        """Note a request that an instance had as it failed then, or was sent there since."""
         at_decode = any(server is other for other in simulation.decode)
         context = job.known if job.ready else 0
-        casualty = Casualty(job, context, job.last_token_s, simulation.now)
+        casualty = Casualty(job, context, job.last_token_s, at_s)
         if context and not at_decode:
             # Nobody copies KV that is on its way to decode.
             casualty.policy = Policy.RECOMPUTE.value
@@ -144,13 +155,18 @@ class Outages:
         self, failure: Failure, down: list[Server], held: list[Casualty], simulation: Simulation
     ) -> None:
         simulation.believe_all(down, False)
-        self._recover(failure, [*held, *self._stranded(down, simulation)], simulation)
+        for server in down:
+            self._back_s[server.name] = simulation.now + failure.restart_s
+        stranded = self._stranded(down, failure.at_s, simulation)
+        self._recover(failure, [*held, *stranded], simulation)
         if math.isfinite(failure.restart_s):
             simulation.at(simulation.now + failure.restart_s, partial(_back, down))
 
-    def _stranded(self, down: Iterable[Server], simulation: Simulation) -> list[Casualty]:
+    def _stranded(
+        self, down: Iterable[Server], at_s: float, simulation: Simulation
+    ) -> list[Casualty]:
         return [
-            self._lost(job, server, simulation)
+            self._lost(job, server, at_s, simulation)
             for server in down
             if not server.up
             for job in server.take()
@@ -161,7 +177,7 @@ class Outages:
         if not lost:
             return
         contexts = [casualty.context for casualty in lost if casualty.context]
-        hit = storm(simulation, contexts)
+        hit = storm(simulation, contexts, self._back_s)
         choice = cheapest(hit, failure.recovery)
         if contexts:
             self.closed_s = max(self.closed_s, hit.ends_s(choice))
@@ -216,14 +232,26 @@ class Outages:
         return end_s - simulation.now
 
 
-def storm(simulation: Simulation, contexts: Sequence[int]) -> Storm:
-    """A storm as a router sees it: what is lost, and the prefill pool it believes in."""
-    up = [server for server in simulation.prefill if server.believed]
+def storm(
+    simulation: Simulation, contexts: Sequence[int], back_s: Mapping[str, float] | None = None
+) -> Storm:
+    """A storm as a router sees it: what is lost, and the prefill pool it believes in.
+
+    back_s: when instances that are down are back, in seconds of the run; where none is up, the
+    pool is those that are back first.
+    """
+    now, back_s = simulation.now, back_s or {}
+    there = [
+        (now if server.believed else back_s.get(server.name, math.inf), server)
+        for server in simulation.prefill
+    ]
+    starts_s = min(time for time, _ in there)
+    pool = [server for time, server in there if time == starts_s]
     mean = max(1, round(sum(contexts) / len(contexts))) if contexts else 1
-    rate = sum(mean / server.engine.step([(mean, 0)], 0, 0).seconds for server in up)
-    offered = simulation.meters.prompt_tokens / simulation.now if simulation.now else 0.0
+    rate = sum(mean / server.engine.step([(mean, 0)], 0, 0).seconds for server in pool)
+    offered = simulation.meters.prompt_tokens / now if now else 0.0
     kv = simulation.decode[0].engine.kv_bytes_per_token
-    return Storm(tuple(contexts), kv, rate, offered)
+    return Storm(tuple(contexts), kv, rate, offered, starts_s - now)
 
 
 def _named(simulation: Simulation, names: Iterable[str]) -> list[Server]:

@@ -68,9 +68,10 @@ def restart(name: str) -> Restart:
 class Domain:
     """Parts of a rack that fail alike: how many, how often one does, how long it then is down.
 
-    attainment: the share of requests within their objectives while one of them is down. stalled:
-    the requests that one failure makes wait, and stall_s how long in the mean; missed: those of
-    them that then miss their objectives.
+    unknown_s: of mttr_s, until it is known that one is down; who is sent there meanwhile is hit,
+    the others fare as ever. attainment: the share of requests within their objectives from then on
+    until it is up again. stalled: the requests that one failure makes wait, and stall_s how long in
+    the mean; missed: those of them that then miss their objectives.
     """
 
     CALLED: ClassVar[str] = "failure domain"
@@ -83,6 +84,7 @@ class Domain:
     stalled: float = field(default=0.0, validator=not_negative)
     stall_s: float = field(default=0.0, validator=not_negative)
     missed: float = field(default=0.0, validator=not_negative)
+    unknown_s: float = field(default=0.0, validator=not_negative)
 
     @property
     def failures_per_s(self) -> float:
@@ -93,6 +95,11 @@ class Domain:
     def down_share(self) -> float:
         """The share of time in which one is down (rate x MTTR)."""
         return self.failures_per_s * self.mttr_s
+
+    @property
+    def degraded_share(self) -> float:
+        """The share of time in which others serve for one that is known to be down."""
+        return self.failures_per_s * max(0.0, self.mttr_s - self.unknown_s)
 
     @property
     def availability(self) -> float:
@@ -123,17 +130,17 @@ class Goodput:
 
 
 def goodput(offered_per_s: float, attainment: float, domains: Sequence[Domain]) -> Goodput:
-    """G = lambda [(1 - sum p_j) s_0 + sum p_j s_j], p_j the share of time with a domain j down.
+    """G = lambda [(1 - sum p_j) s_0 + sum p_j s_j], p_j the share of time that j is known down.
 
-    Less those that were on what failed, and missed their objectives. ``ModelError`` where failures
-    come faster than they are repaired.
+    Less those that were on what failed, or sent there, and missed their objectives.
+    ``ModelError`` where failures come faster than they are repaired.
     """
     down = sum(domain.down_share for domain in domains)
     if down >= 1:
         raise ModelError(
             f"parts fail faster than they are repaired: {down:.3g} of them are down at any time"
         )
-    kept = (1 - down) * attainment + sum(d.down_share * d.attainment for d in domains)
+    kept = attainment + sum(d.degraded_share * (d.attainment - attainment) for d in domains)
     kept_per_s = offered_per_s * kept - sum(d.failures_per_s * d.missed for d in domains)
     stall = sum(domain.stalled_share for domain in domains) * HOUR_S
     without = offered_per_s * attainment

@@ -77,13 +77,14 @@ class Storm:
 
     contexts: tokens in the cache of each request (prompt and emitted). kv_bytes_per_token: of them.
     prefill_tokens_per_s: of the pool, all instances together. offered_tokens_per_s: prompts that
-    come meanwhile.
+    come meanwhile. starts_s: until that pool is there (infinite: never).
     """
 
     contexts: tuple[int, ...]
     kv_bytes_per_token: float
     prefill_tokens_per_s: float
     offered_tokens_per_s: float = 0.0
+    starts_s: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -104,7 +105,7 @@ class Storm:
                 rate = self.prefill_tokens_per_s - (
                     0.0 if recovery.first else self.offered_tokens_per_s
                 )
-                return self.tokens / rate if rate > 0 else math.inf
+                return self.starts_s + self.tokens / rate if rate > 0 else math.inf
             case Policy.ABORT:
                 return math.inf
             case _:

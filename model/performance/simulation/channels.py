@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heapq import heapreplace
+from math import inf
 
 from rackproof.model.performance.hardware import Link
 
@@ -10,6 +11,7 @@ from rackproof.model.performance.hardware import Link
 class Channels:
     """So many transfers at a time; the rest wait for the first channel that is free.
 
+    One that begins at infinity has lost its way for good, and never leaves its channel.
     busy_s, joules: of all transfers so far.
     """
 
@@ -34,12 +36,13 @@ class Channels:
         """
         piece = size / layers / link.bytes_per_s
         start = max(now, self._free[0])
-        arrived = max(start + layers * piece, end + piece) + link.latency_s
-        return self._taken(now, size, link, arrived - start)
+        seconds = max(layers * piece, end + piece - start) + link.latency_s
+        return self._taken(now, size, link, seconds)
 
     def _taken(self, now: float, size: float, link: Link, seconds: float) -> float:
         end = max(now, self._free[0]) + seconds
         heapreplace(self._free, end)
-        self.busy_s += seconds
-        self.joules += link.joules(size)
+        if end < inf:
+            self.busy_s += seconds
+            self.joules += link.joules(size)
         return end

@@ -7,7 +7,7 @@ the leap is cut at the end of the step that is under way.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import isnan
 
@@ -69,9 +69,7 @@ class Decode(Server):
         )
 
     def wants(self, job: Job) -> bool:
-        if self.queue or self.ghosts or self.stranded:
-            return False
-        return self.places + self.coming < self.most and self.fits(job)
+        return not self.ghosts and not self.stranded and not self._lacks(job)
 
     def expected(self, job: Job, now: float) -> tuple[float, float]:
         """Each that leaves makes room for one; then a step with one more."""
@@ -88,11 +86,9 @@ class Decode(Server):
 
     def enqueue(self, job: Job) -> None:
         super().enqueue(job)
-        if self.queue:
-            why = self._obstacle(self.queue[0])
-            self._note(self.events.now, why)
-            if not why:
-                self._shorten()
+        self.note()
+        if self.queue and not self._obstacle(self.queue[0]):
+            self._shorten()
 
     def ask(self, job: Job, granted: Callable[[], None]) -> None:
         """Reserve room for a request before its KV is sent: between steps, once there is."""
@@ -104,6 +100,7 @@ class Decode(Server):
             self._grant()
         elif self.fits(job):
             self._shorten()
+        self.note()
 
     def withdraw(self, job: Job) -> None:
         """It will not come after all."""
@@ -119,8 +116,8 @@ class Decode(Server):
             self._account(self._planned)
             self._planned = 0
             self._leave()
-        self._grant()
         self.owner.refill(self)
+        self._grant()
         self._admit()
         self._plan()
 
@@ -134,7 +131,6 @@ class Decode(Server):
         self.stranded += [job for job, attempt, _ in self.asking if job.attempt == attempt]
         self.idling.change(now, 0, -len(self.queue))
         self.kv.add(now, -self.kv.value)
-        self._note(now, "")
         for job in list(self.promised):
             self._keep_promise(job)
         for kept in (self._joined, self.queue, self.asking, self._fresh):
@@ -156,17 +152,12 @@ class Decode(Server):
                 granted()
 
     def _admit(self) -> None:
-        now, why = self.events.now, ""
-        while self.queue:
-            job = self.queue[0]
-            why = self._obstacle(job)
-            if why:
-                break
-            self.queue.popleft()
-            self.idling.change(now, 0, -1)
+        while self.queue and not self._obstacle(self.queue[0]):
+            job = self.queue.popleft()
+            self.idling.change(self.events.now, 0, -1)
             self._reserve(job)
             self._join(job)
-        self._note(now, why)
+        self.note()
 
     def _reserve(self, job: Job) -> None:
         self.places += 1
@@ -244,11 +235,33 @@ class Decode(Server):
             return "batch"
         return "" if self.fits(job) else "kv"
 
-    def _note(self, now: float, why: str) -> None:
+    def _lacks(self, job: Job) -> str:
+        """Of what too little is left by all that was sent here: batch, kv, or nothing."""
+        before = [*self.queue, *self._asks()]
+        if self.places + self.coming + len(before) >= self.most:
+            return "batch"
+        claimed = sum(job.reserved for job in before if job.promise is not self)
+        free = self.engine.kv_capacity_tokens - self.kv.value - self.claimed - claimed
+        return "" if job.promise is self or job.reserved <= free else "kv"
+
+    def _asks(self) -> Iterator[Job]:
+        return (job for job, attempt, _ in self.asking if job.attempt == attempt)
+
+    def _held_up(self) -> str:
+        """What the first that waits for this instance waits for: here, at prefill or in common."""
+        if self.queue:
+            return self._obstacle(self.queue[0])
+        asks = next(self._asks(), None)
+        if asks is not None:
+            return "" if self.fits(asks) else "kv"
+        return self._lacks(self.common) if self.common is not None else ""
+
+    def note(self) -> None:
+        why = self._held_up() if self.up else ""
         if why != self._why:
             self._why = why
-            self.blocked_batch.set(now, why == "batch")
-            self.blocked_kv.set(now, why == "kv")
+            self.blocked_batch.set(self.events.now, why == "batch")
+            self.blocked_kv.set(self.events.now, why == "kv")
 
     def _account(self, steps: int) -> None:
         """So many steps are done."""

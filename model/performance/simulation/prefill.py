@@ -41,6 +41,8 @@ class Prefill(Server):
     def wants(self, job: Job) -> bool:
         if self.batch or self.ghosts or self.stranded:
             return False
+        if self.kv.value + self._queued + job.known > self.engine.kv_capacity_tokens:
+            return False
         return not self.queue or self._queued + job.known <= self.budget
 
     def put(self, job: Job) -> None:
@@ -66,7 +68,7 @@ class Prefill(Server):
             return
         self.owner.refill(self)
         spans = self._next_batch()
-        self.blocked_kv.set(self.events.now, bool(self.queue) and not self.batch)
+        self.note()
         if not self.batch:
             self.working(False)
             return
@@ -81,11 +83,12 @@ class Prefill(Server):
         """Its KV is no longer needed here."""
         self.kv.add(self.events.now, -self.held.pop(job))
         job.source = None
-        if self.queue and self.up:
-            self.wake()
+        if self.up:
+            self.owner.refill(self)
+            if self.queue:
+                self.wake()
 
     def forget(self) -> list[Job]:
-        self.blocked_kv.set(self.events.now, False)
         jobs = [*self.held, *self.queue]
         self.idling.change(self.events.now, 0, -len(self.queue))
         self.kv.add(self.events.now, -self.kv.value)
@@ -95,6 +98,10 @@ class Prefill(Server):
         self.queue.clear()
         self.batch, self._queued, self._ahead = [], 0, 0
         return jobs
+
+    def note(self) -> None:
+        waits = bool(self.queue) or self.common is not None
+        self.blocked_kv.set(self.events.now, self.up and waits and not self.batch)
 
     def _next_batch(self) -> list[tuple[int, int]]:
         """Move a batch out of the queue; of each its new tokens, and those cached."""

@@ -56,9 +56,9 @@ class Use:
     utilisation: the share of its instances' seconds in a step. steps: how many; batch and step_s:
     what they had and took on average. kv_mean, kv_peak: shares of the capacity reserved (of the
     fullest instance, the peak). blocked_kv, blocked_batch: the shares of its instances' seconds in
-    which a request waited for KV room, or for a place in the batch. idle_while_waiting: the share
-    of its instances' seconds idle while another had a queue. hit_blocks of asked_blocks: of the
-    prefix cache.
+    which a request waited for KV room, or for a place in the batch, wherever it did.
+    idle_while_waiting: the share of its instances' seconds idle while another had a queue.
+    hit_blocks of asked_blocks: of the prefix cache.
     """
 
     name: str

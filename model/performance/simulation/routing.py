@@ -114,22 +114,23 @@ class Router:
 
     def send(self, job: Job, now: float, links: Sequence[Sequence[Link]] = ()) -> None:
         """To the best instance; into the common queue, if there is none for now."""
-        servers = self._believed
-        if self.name == "first-come":
-            servers = [] if self.common else [server for server in servers if server.wants(job)]
-        if not servers:
+        able = [] if self.common else self._able(job)
+        if able:
+            self._choose(job, able, now, links)
+        else:
             self.common.append(job)
             self._idling.change(now, 0, 1)
-            return
-        question = Question(job, now, self._turn, len(self.servers), links)
-        self._turn += 1
-        self._deliver(job, min(servers, key=partial(self._score, question)))
+            if len(self.common) == 1:
+                self._announce()
 
-    def refill(self, server: Server, now: float) -> None:
-        """An instance may have room: what waits in common, as long as it is wanted."""
-        while self.common and server.believed and server.wants(self.common[0]):
+    def refill(self, now: float) -> None:
+        """Some instance may have room: what waits in common, as long as any wants it."""
+        if not self.common:
+            return
+        while self.common and (able := self._able(self.common[0])):
             self._idling.change(now, 0, -1)
-            self._deliver(self.common.popleft(), server)
+            self._choose(self.common.popleft(), able, now, ())
+        self._announce()
 
     def look(self, now: float) -> None:
         """Who is believed to be up has changed; what waits in common is sent anew."""
@@ -138,3 +139,20 @@ class Router:
         self._idling.change(now, 0, -len(jobs))
         for job in jobs:
             self.send(job, now)
+        self._announce()
+
+    def _announce(self) -> None:
+        for server in self.servers:
+            server.announce(self.common[0] if self.common else None)
+
+    def _able(self, job: Job) -> list[Server]:
+        if self.name != "first-come":
+            return self._believed
+        return [server for server in self._believed if server.wants(job)]
+
+    def _choose(
+        self, job: Job, able: list[Server], now: float, links: Sequence[Sequence[Link]]
+    ) -> None:
+        question = Question(job, now, self._turn, len(self.servers), links)
+        self._turn += 1
+        self._deliver(job, min(able, key=partial(self._score, question)))

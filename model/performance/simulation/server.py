@@ -28,7 +28,7 @@ class Owner(Protocol):
         """Its last token came."""
 
     def refill(self, server: Server) -> None:
-        """There may be room: put what waits in common, as long as it is wanted."""
+        """It may have room: put what waits in common, as long as any of its pool wants it."""
 
 
 class Server(ABC):
@@ -36,7 +36,8 @@ class Server(ABC):
 
     A router's books change with what it is told: jobs on an instance that went down are in them
     until it is believed down (``ghosts``), as are those sent there since (``stranded``). coming:
-    requests whose KV is on its way here.
+    requests whose KV is on its way here; claimed: tokens of KV that no room is reserved for yet.
+    common: the first request that waits for any instance.
     """
 
     def __init__(
@@ -45,13 +46,14 @@ class Server(ABC):
         self.name, self.index, self.engine = name, index, engine
         self.owner, self.events = owner, owner.events
         self.up, self.believed = True, True
-        self.coming = 0
+        self.coming = self.claimed = 0
         self.stranded: list[Job] = []
         self.ghosts: list[Job] = []
         self.idling = idling
         self.idle = True
         self.version = 0
         self.kv = Level()
+        self.common: Job | None = None
         self.blocked_kv, self.blocked_batch = Flag(), Flag()
         self.cache: Prefixes | None = None
         self.busy_s = self.compute_J = self.memory_J = self.link_J = 0.0
@@ -95,8 +97,17 @@ class Server(ABC):
         """A step has ended, or there is none: what is next? Void unless of this version."""
 
     @abstractmethod
+    def note(self) -> None:
+        """For the books: what the first that waits for this instance waits for."""
+
+    @abstractmethod
     def forget(self) -> list[Job]:
         """Lose all that is on it."""
+
+    def announce(self, job: Job | None) -> None:
+        """The first that waits for any instance is now this one, or none."""
+        self.common = job
+        self.note()
 
     def enqueue(self, job: Job) -> None:
         """A request is sent here."""
@@ -149,6 +160,7 @@ class Server(ABC):
         self.working(False)
         self.idling.change(self.events.now, -1, 0)
         self.up = False
+        self.note()
         self.version += 1
         self.ghosts = list(jobs)
         if self.cache is not None:

@@ -278,7 +278,7 @@ class Simulation:
         """An instance may have room."""
         router = self._second if isinstance(server, Decode) else self._first
         if router.common:
-            router.refill(server, self.now)
+            router.refill(self.now)
 
     # How requests move.
 
@@ -334,18 +334,21 @@ class Simulation:
         link = self._link
         if self._paths and job.source is not None:
             link = self._paths[job.source.index][server.index]
+        self._sent(job, server, self._transferred(job, link, self._detour(job, server)))
+
+    def _sent(self, job: Job, server: Decode, end_s: float) -> None:
+        """Its KV is on its way to an instance until then."""
+        claim = 0 if job.promise is server else job.reserved
         server.coming += 1
-        end_s = self._transferred(job, link, self._detour(job, server))
-        self.events.at(end_s, self._arrived, job, server, job.attempt)
+        server.claimed += claim
+        self.events.at(end_s, self._arrived, job, server, job.attempt, claim)
 
     def _last_leg(self, job: Job, server: Decode) -> None:
         """Where its KV is, any instance can have it, unless its way is another."""
         if server.name not in self._detours:
             server.enqueue(job)
             return
-        server.coming += 1
-        end_s = self._transferred(job, self._link, self._detours[server.name])
-        self.events.at(end_s, self._arrived, job, server, job.attempt)
+        self._sent(job, server, self._transferred(job, self._link, self._detours[server.name]))
 
     def _detour(self, job: Job, server: Server | None = None) -> tuple[Link, float] | None:
         """Of where its KV is, and of where it goes: the slower, since the later."""
@@ -367,9 +370,10 @@ class Simulation:
             return self.channels.send(start_s, size, link)
         return self.channels.stream(start_s, job.streamed_s, size, self._layers, link)
 
-    def _arrived(self, job: Job, server: Decode, attempt: int) -> None:
+    def _arrived(self, job: Job, server: Decode, attempt: int, claim: int) -> None:
         """Its KV is on the instance it was sent to; if that is known to be down, it goes on."""
         server.coming -= 1
+        server.claimed -= claim
         if attempt != job.attempt:
             self.refill(server)
         elif server.up or server.believed:

@@ -5,7 +5,6 @@ output_length, and hash_ids, one for each 512 tokens of the prompt, equal where 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +13,8 @@ from rackproof.model.performance.workload.records import At, Row, in_order, line
 
 BLOCK_TOKENS: Final = 512
 """Tokens of a prompt that one of hash_ids stands for."""
+MOST_MS: Final = 10**15
+"""A later timestamp is a mistake: since 1970, that is 31,700 years."""
 
 
 def mooncake_rows(path: Path) -> Iterator[Row]:
@@ -46,8 +47,8 @@ def _row(line: str, at: At) -> Row:
 
 def _time_ns(value: Any, at: At) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and 0 <= value < math.inf):
-        at.refuse("timestamp", value, "a number of milliseconds from 0 on")
+    if not (is_number and 0 <= value <= MOST_MS):
+        at.refuse("timestamp", value, f"a number of milliseconds from 0 to {MOST_MS:,}")
     nanoseconds: int = round(value * 10**6)
     return nanoseconds
 

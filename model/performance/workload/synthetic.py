@@ -13,14 +13,26 @@ from collections.abc import Iterator
 from random import Random
 from typing import ClassVar, Final
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
 from rackproof.model.kernel import ModelError
-from rackproof.model.performance.catalogue import not_negative, positive
+from rackproof.model.performance.catalogue import called, not_negative, positive
 from rackproof.model.performance.simulation.setting import Request
 
 LONGEST: Final = 32_768
 """To how many tokens lengths are clipped, unless told otherwise."""
+
+LEAST_CV: Final = 1e-6
+MOST_CV: Final = 1000.0
+"""Of coefficients of variation but 0: beyond, their squares are lost in what a float can tell."""
+
+
+def _drawable(instance: object, field: Attribute[float], value: float) -> None:
+    if value and not LEAST_CV <= value <= MOST_CV:
+        raise ModelError(
+            f"{called(type(instance))}: {field.name} is 0, or from {LEAST_CV:g} to {MOST_CV:,.0f}; "
+            f"it is {value!r}"
+        )
 
 
 @frozen
@@ -34,7 +46,7 @@ class Arrivals:
     CALLED: ClassVar[str] = "arrivals"
 
     rate_per_s: float = field(validator=positive)
-    cv: float = field(default=1.0, validator=not_negative)
+    cv: float = field(default=1.0, validator=[not_negative, _drawable])
 
     def gap_s(self, random: Random) -> float:
         """Seconds from one request to the next."""
@@ -53,7 +65,7 @@ class Lengths:
     CALLED: ClassVar[str] = "lengths"
 
     mean: float = field(validator=positive)
-    cv: float = field(default=0.5, validator=not_negative)
+    cv: float = field(default=0.5, validator=[not_negative, _drawable])
     longest: int = field(default=LONGEST, validator=positive)
 
     def __attrs_post_init__(self) -> None:

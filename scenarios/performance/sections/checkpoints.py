@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from rackproof.model.performance.failures.checkpoints import Saving
 from rackproof.scenarios.performance.amounts import DURATION
-from rackproof.scenarios.performance.parts import read_link
+from rackproof.scenarios.performance.parts import attempt, read_link
 from rackproof.scenarios.performance.sections.availability import read_mtbf
 from rackproof.scenarios.places import Place
 
@@ -37,7 +37,7 @@ def read(place: Place) -> Saving | None:
         values["intervals_s"] = _several(found["intervals"], _interval, "times")
     if "gpu" in found:
         values["gpu_mtbf_h"] = _several(found["gpu"], read_mtbf, "times between failures")
-    return None if None in values.values() else Saving(**values)
+    return None if None in values.values() else attempt(place, lambda: Saving(**values))
 
 
 def _interval(place: Place) -> float | None:

@@ -16,6 +16,7 @@ from rackproof.model.performance.simulation import (
     Disaggregated,
     HandOff,
     Pool,
+    Request,
     Slo,
     simulate,
 )
@@ -76,6 +77,14 @@ SHOWN = {
         lambda: diagnosed(apart(8, prefill_routing="estimated-completion"), BURSTS, Slo(1.0)),
     ),
     "prefill-overloaded": (lambda: diagnosed(apart(1)), lambda: diagnosed(apart(2), load(rate=8))),
+    "too-slow-alone": (
+        lambda: diagnosed(apart(4, 4), load(rate=1), Slo(0.05, 0.005)),
+        lambda: diagnosed(apart(1, 1), load(rate=30), Slo(0.5, 0.02)),
+    ),
+    "overloaded": (
+        lambda: diagnosed(together(1), load(rate=20)),
+        lambda: diagnosed(together(5), load(rate=2), Slo(0.05)),
+    ),
     "late-first-token": (
         lambda: diagnosed(apart(decode_batch=8)),
         lambda: diagnosed(apart(decode_batch=128)),
@@ -134,6 +143,34 @@ def test_the_evidence_is_of_the_run() -> None:
     assert f"{use.kv_peak:.0%} reserved at the peak" in found.evidence
 
 
+@pytest.mark.parametrize(
+    ("scarce", "changes"),
+    [("kv-bound", {"of": {"memory_GB": 41}}), ("batch-bound", {"decode_batch": 8})],
+)
+@pytest.mark.parametrize("decode_routing", ["least-loaded", "first-come"])
+@pytest.mark.parametrize("early", [{}, {"choose_early": True}, {"back_pressure": True}])
+def test_what_decode_lacks_is_told_wherever_requests_wait_for_it(
+    scarce: str, changes: dict, decode_routing: str, early: dict
+) -> None:
+    """At the instance, at prefill or in common; and no link is blamed for the wait."""
+    given = {**changes, "of": engine(**changes["of"])} if "of" in changes else changes
+    found = diagnosed(apart(3, 1, decode_routing=decode_routing, **early, **given))
+    assert scarce in found
+    (other,) = {"kv-bound", "batch-bound"} - {scarce}
+    assert other not in found
+    assert "transfer-bound" not in found
+    assert "most of it is the wait for decode" in found["late-first-token"].evidence
+
+
+def test_a_share_of_no_time_is_no_evidence() -> None:
+    """One request, at once, and rejected: a run of no seconds."""
+    deployment = apart(context_tokens=1)
+    run = simulate(deployment, [Request(0.0, 374, 44)], Slo(), warm_up=0)
+    found = findings(Case(deployment, Slo(), run))
+    assert [one.diagnosis for one in found] == ["never-fits"]
+    assert "nan" not in repr(found)
+
+
 def test_what_is_scarce_is_named() -> None:
     scarce = {"prefill": (1, 4), "decode": (4, 1)}
     for name, counts in scarce.items():
@@ -147,7 +184,7 @@ def test_what_is_scarce_is_named() -> None:
 def test_the_queue_of_decode_and_the_hand_off_are_told_apart() -> None:
     queue = diagnosed(apart(decode_batch=8))["late-first-token"]
     moved = diagnosed(apart(hand_off=HandOff(link("25gbe"))))["late-first-token"]
-    assert "most of it is the queue of decode" in queue.evidence
+    assert "most of it is the wait for decode" in queue.evidence
     assert "most of it is the hand-off" in moved.evidence
 
 

@@ -156,6 +156,21 @@ def test_how_many_requests_there_are(passes, requests, there: int) -> None:
     assert len(workload) == len(list(workload)) == there
 
 
+@pytest.mark.parametrize("cv", [1e-200, 9e-7, 1001, 1e11])
+@pytest.mark.parametrize("kind", [Arrivals, Lengths])
+def test_a_variation_that_no_float_can_tell(kind: type, cv: float) -> None:
+    with pytest.raises(ModelError, match="cv is 0, or from 1e-06 to 1,000; it is"):
+        kind(100.0, cv)
+
+
+@pytest.mark.parametrize("cv", [0, 1e-6, 1000])
+def test_the_least_and_the_most_variation_can_be_drawn(cv: float) -> None:
+    lengths = Lengths(100.0, cv)
+    for request in Synthetic(Arrivals(5.0, cv), lengths, lengths, 200):
+        assert 0 <= request.arrival_s < math.inf
+        assert 1 <= request.prompt <= lengths.longest
+
+
 def test_a_repetition_without_end() -> None:
     with pytest.raises(ModelError, match="is repeated without end; say how many requests"):
         Replayed(CONV, azure_rows, passes=None)
@@ -236,6 +251,12 @@ GOOD = '{"timestamp": 5, "input_length": 600, "output_length": 2, "hash_ids": [0
         (GOOD.replace(": 5", ": NaN"), "x.jsonl:1: timestamp: nan is not a number of milli"),
         (GOOD.replace(": 5", ": -5"), "x.jsonl:1: timestamp: -5 is not"),
         (GOOD.replace(": 5", ": 1e999"), "x.jsonl:1: timestamp: inf is not"),
+        (GOOD.replace(": 5", ": 1e305"), "x.jsonl:1: timestamp: 1e\\+305 is not a number of milli"),
+        (
+            GOOD.replace(": 5", ": 1" + "0" * 400),
+            r"x.jsonl:1: timestamp: 10+\.\.\. is not a number",
+        ),
+        (GOOD.replace(": 5", ": 1" + "0" * 5000), "x.jsonl:1: is not JSON"),
         (GOOD.replace("600", "true"), "x.jsonl:1: input_length: True is not a whole number"),
         (GOOD.replace("600", "6.5"), "x.jsonl:1: input_length: 6.5 is not a whole number"),
         (GOOD.replace("[0, 1]", "[0]"), "x.jsonl:1: hash_ids: '1 identifiers' is not one for each"),

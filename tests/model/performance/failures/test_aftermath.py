@@ -279,6 +279,61 @@ def test_a_checkpoint_that_never_came_saved_nothing(before: Run) -> None:
     assert never.moved_bytes == 0
 
 
+@pytest.mark.parametrize(("at_s", "saved"), [(1.0, False), (1.21, True)])
+def test_no_checkpoint_is_older_than_what_it_saved(at_s: float, saved: bool) -> None:
+    """One at 0.4 s knows nothing of a request that comes at 0.5 s; one at 1.2 s does."""
+    one = [Request(0.5, 5000, 300)]
+    failure = Failure(at_s, ("worker-0",), (checkpoints(0.8),), restart_s=0.0)
+    found = aftermath(Aggregated(pool=Pool(GB200, 1)), one, [failure], warm_up=0)
+    assert found.moved_bytes / 327_680 + found.recomputed_tokens == found.lost_tokens > 5000
+    if saved:
+        assert 0 < found.recomputed_tokens < 10
+    else:
+        assert found.moved_bytes == 0
+
+
+def test_a_prompt_of_one_token_has_nothing_to_save() -> None:
+    failure = Failure(0.6, ("worker-0",), (checkpoints(0.5),), restart_s=0.0)
+    one = [Request(0.5, 1, 2000)]
+    found = aftermath(Aggregated(pool=Pool(GB200, 1)), one, [failure], warm_up=0)
+    assert (found.run.completed, found.moved_bytes) == (1, 0)
+
+
+def test_what_is_sent_to_the_dead_is_in_no_checkpoint() -> None:
+    """Of 103 requests 7 are sent there after it failed, and a dead instance saves nothing."""
+    outages = Outages([Failure(8.0, ("decode-0",), (checkpoints(0.03),), 1.0)])
+    simulate(STUDY, REQUESTS, script=outages.script())
+    late = [c for c in outages.casualties if c.job.handed_over_s > 8.0 and c.context]
+    assert late
+    assert all(casualty.lost_s == 8.0 for casualty in outages.casualties)
+
+
+@pytest.mark.parametrize("restart_s", [1.0, math.inf])
+def test_a_pool_that_will_be_back_can_recompute(restart_s: float) -> None:
+    """With nobody up, to recompute takes the restart, too; that is better than to give up."""
+    choices = (Recovery(Policy.ABORT), RECOMPUTE)
+    failure = Failure(1.0, ("worker-0",), choices, restart_s=restart_s)
+    found = small([failure], Aggregated(pool=Pool(GB200, 1)))
+    kept = restart_s < math.inf
+    assert found.policies[0][0] == ("recompute" if kept else "abort")
+    assert (found.run.completed == len(FEW)) == kept
+    assert restart_s < found.closed_s < restart_s + 5 if kept else found.closed_s == math.inf
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_way_that_nobody_knows_is_lost_takes_only_what_needs_it(streaming: bool) -> None:
+    """Hand-offs that begin in time arrive; the channels that wait for ever are not busy."""
+    hand_off = HandOff(LINKS["100GbE"], 2, streaming)
+    failure = Failure(1.0, detoured=("prefill-0",), detour=LINKS["100GbE"], detection_s=math.inf)
+    run = small([failure], study(2, 2, hand_off=hand_off)).run
+    in_time = [r for r in run.records if r.handed_over_s < 1.0]
+    assert in_time
+    assert {r.outcome for r in in_time} == {"completed"}
+    assert run.lost > 0
+    assert 0 < run.hand_off_utilisation < 1
+    assert all(use.kv_peak <= 1 for use in run.pools)
+
+
 def test_a_way_that_is_lost_holds_up_hand_offs_only() -> None:
     thin = Link("thin", 12.5, 20, 15)
     names = ("prefill-0", "prefill-1")
@@ -375,6 +430,11 @@ def test_every_request_ends_and_no_token_comes_twice(name: str, data: st.DataObj
         again = sum(casualty.recomputed > 0 for casualty in outages.casualties)
         gaps = sum(request.output - 1 for request in FEW)
         assert gaps - again <= run.itl.count <= gaps
+    for record in run.records:
+        if record.outcome == "completed":
+            assert record.arrival_s <= record.prefilled_s <= record.finished_s
+    assert all(0 <= use.kv_mean <= use.kv_peak for use in run.pools)
+    assert not run.hand_off_utilisation > 1
     if all(math.isfinite(f.detection_s + f.restart_s) for f in some):
         aborted = sum(policy == "abort" for policy in (c.policy for c in outages.casualties))
         assert run.lost == aborted

@@ -13,6 +13,7 @@ from rackproof.model.performance.architecture import architecture
 from rackproof.model.performance.failures.checkpoints import (
     Duty,
     Readiness,
+    Saving,
     cheapest,
     crossover_h,
     daly_s,
@@ -150,6 +151,28 @@ def test_every_strategy_is_priced() -> None:
 def test_bad_intervals(interval: float) -> None:
     with pytest.raises(ModelError, match="an interval between checkpoints is positive"):
         ready().checkpoints(interval)
+
+
+def test_nobody_halts_all_the_time() -> None:
+    with pytest.raises(ModelError, match="halts its instance for 1 s; there cannot be one each"):
+        ready(pause_s=1.0).checkpoints(0.5)
+    with pytest.raises(ModelError, match="there cannot be one each"):
+        Readiness(DUTY, Link("slow", 0.1, 5), 12, hidden=False).checkpoints(1.0)
+    with pytest.raises(ModelError, match="there cannot be one each"):
+        ready(pause_s=10.0).young(2.0)
+    assert ready(pause_s=1e12).best(20.0).strategy == "recompute"
+    assert ready(pause_s=1.0).checkpoints(2.0).pause_share == 0.5
+
+
+def test_bad_savings() -> None:
+    with pytest.raises(ModelError, match=r"longer than the pause \(1 s\) .*; it is 0.5 s"):
+        Saving(NVLINK, 1.0, intervals_s=(2.0, 0.5))
+    with pytest.raises(ModelError, match="has a pause; without, it costs nothing"):
+        Saving(NVLINK, 0.0)
+    with pytest.raises(ModelError, match="pause_s is a number, not nan"):
+        Saving(NVLINK, math.nan)
+    assert Saving(NVLINK, 0.0, hidden=False).intervals_s == (0.1, 1.0, 10.0)
+    assert Saving(NVLINK, 0.5).intervals_s == (1.0, 10.0)
 
 
 def test_bad_values() -> None:

@@ -7,7 +7,7 @@ from attrs import evolve
 from serving import GB200, LINKS, study, workload
 
 from rackproof.model.kernel import ModelError
-from rackproof.model.performance.failures.aftermath import aftermath
+from rackproof.model.performance.failures.aftermath import aftermath, keeps
 from rackproof.model.performance.failures.degraded import (
     Expected,
     Workload,
@@ -29,6 +29,8 @@ from rackproof.model.performance.failures.planned import (
     instances,
     placed,
 )
+from rackproof.model.performance.failures.rates import goodput
+from rackproof.model.performance.failures.recovery import Policy, Recovery
 from rackproof.model.performance.hardware import Link
 from rackproof.model.performance.simulation import (
     Aggregated,
@@ -146,6 +148,30 @@ def test_without_one_instance() -> None:
     rest = without_one(study(2, 3, paths=paths), "decode")
     assert rest is not None
     assert rest.paths == ((LINKS["nvlink"],) * 2,) * 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("count", "restart_s"), [(1, 0.0), (3, 0.0), (3, 3.0)])
+def test_what_a_failure_costs_is_what_a_run_with_one_loses(count: int, restart_s: float) -> None:
+    """Requests within their objectives, by rates and shares, and counted one by one.
+
+    From replicas, so that no storm of prefills makes bystanders miss theirs.
+    """
+    replica = (Recovery(Policy.REPLICA),)
+    deployment, requests, slo = study(4, count), list(workload(300, 20.0)), Slo(0.5, 0.03)
+    before = simulate(deployment, requests, slo, warm_up=0)
+    expected = Expected(
+        detection=Detection((Told("given", 4.0),)), restart_s=restart_s, recovery=replica
+    )
+    decode = domains(Workload(deployment, requests, slo, 0, before), expected)[1]
+    rate = len(requests) / before.last_arrival_s
+    left = goodput(rate, before.slo_attainment, [decode])
+    lost = (rate * before.slo_attainment - left.requests_per_s) / decode.failures_per_s
+    failure = Failure(
+        before.last_arrival_s / 2, ("decode-0",), replica, detection_s=4.0, restart_s=restart_s
+    )
+    run = aftermath(deployment, requests, [failure], slo, 0, before).run
+    counted = sum(keeps(r, slo) for r in before.records) - sum(keeps(r, slo) for r in run.records)
+    assert lost == pytest.approx(counted, rel=0.15)
 
 
 def test_domains_of_a_small_rack() -> None:

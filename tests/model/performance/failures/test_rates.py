@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from attrs import evolve
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.rates import (
@@ -56,6 +57,16 @@ def test_goodput_is_the_mean_over_states() -> None:
     assert left.all_up_share == pytest.approx(1 - sum(shares))
     assert left.stall_s_per_h == pytest.approx(18 / 12_670 * 140 * 0.05)
     assert 0 < left.two_down_share < left.lost_share < 1e-4
+
+
+def test_until_it_is_known_only_those_hit_miss_their_objectives() -> None:
+    """600 are sent to the only instance in its minute, 19 are on it: 619, and not twice the 600."""
+    alone = Domain("decode", 1, 10_000, 60, missed=619, unknown_s=60)
+    lost_per_s = 10 * 0.9 - goodput(10, 0.9, [alone]).requests_per_s
+    assert lost_per_s / alone.failures_per_s == pytest.approx(619)
+    later = evolve(alone, mttr_s=90)
+    lost_per_s = 10 * 0.9 - goodput(10, 0.9, [later]).requests_per_s
+    assert lost_per_s / later.failures_per_s == pytest.approx(619 + 30 * 10 * 0.9)
 
 
 def test_nothing_fails() -> None:

@@ -61,6 +61,12 @@ def test_a_pool_with_nothing_to_spare_never_catches_up() -> None:
     assert busy.ends_s(RECOMPUTE) < 1
 
 
+def test_a_pool_that_is_to_come_back_is_waited_for() -> None:
+    later = evolve(STORM, starts_s=3.0)
+    assert later.ends_s(RECOMPUTE) == STORM.ends_s(RECOMPUTE) + 3
+    assert cheapest(later, [Recovery(Policy.ABORT), RECOMPUTE]) is RECOMPUTE
+
+
 def test_nothing_lost_takes_no_time() -> None:
     calm = Storm((), 327_680, PREFILL_TOKENS_PER_S)
     assert egress_s([], NVLINK) == calm.ends_s(RECOMPUTE) == calm.drained_s() == 0

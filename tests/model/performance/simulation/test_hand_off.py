@@ -1,6 +1,7 @@
 """The hand-off: channels, layers, room at decode."""
 
 import random
+from math import inf
 
 import pytest
 from attrs import evolve
@@ -35,6 +36,12 @@ def test_streams_are_sent_layer_by_layer(seed: int) -> None:
         told = channels.stream(now, end, size, layers, link)
         assert told == pytest.approx(expected, rel=1e-12)
         free = told
+
+
+def test_what_begins_at_infinity_never_arrives_and_takes_nothing() -> None:
+    channels, link = Channels(2), Link("slow", 1, 0, 1)
+    assert channels.stream(inf, 5.0, 1e9, 80, link) == channels.send(inf, 1e9, link) == inf
+    assert (channels.busy_s, channels.joules) == (0, 0)
 
 
 def test_channels_are_taken_in_the_order_they_get_free() -> None:

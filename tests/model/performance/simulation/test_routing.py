@@ -59,6 +59,42 @@ def test_first_come_waits_in_common() -> None:
     assert starts == sorted(starts)
 
 
+@pytest.mark.parametrize("back_pressure", [False, True])
+@pytest.mark.parametrize("memory_GB", [192, 41])
+def test_first_come_fills_the_batch(back_pressure: bool, memory_GB: float) -> None:  # noqa: N803
+    """With one instance there is nothing to choose: whoever waits where, the batch is the same."""
+    few = evolve(GB200, gpu=evolve(GB200.gpu, memory_GB=memory_GB))
+    common, separate = (
+        simulate(
+            evolve(
+                study(4, 1),
+                decode=Pool(few, 1),
+                decode_batch=8,
+                back_pressure=back_pressure,
+                decode_routing=routing,
+            ),
+            list(workload(150, 20.0)),
+        )
+        for routing in ("first-come", "least-loaded")
+    )
+    assert common.completed == separate.completed == 150
+    assert common.pool("decode").batch == pytest.approx(separate.pool("decode").batch, rel=0.02)
+    assert common.ttft_decode.p99 == pytest.approx(separate.ttft_decode.p99, rel=0.05)
+
+
+def test_first_come_leaves_a_full_prefill_instance_alone() -> None:
+    """An instance whose room is taken by KV that waits for decode is not free."""
+    small = evolve(GB200, gpu=evolve(GB200.gpu, memory_GB=41))
+    setting = evolve(study(2, 1), prefill=Pool(small, 2), prefill_routing="first-come")
+    simulation = idle(setting)
+    full, other = simulation.prefill
+    full.kv.add(0.0, small.kv_capacity_tokens)
+    for _ in range(3):
+        simulation._arrive(Request(0.0, 3000, 5))
+    assert (full.waiting, other.waiting) == (0, 2)
+    assert len(simulation._first.common) == 1
+
+
 def test_hot_but_loaded() -> None:
     """The instance that has the prefix is chosen only as long as its queue is the shorter wait."""
     setting = study(2, 1, cache=PrefixCache(), prefill_routing="estimated-completion")

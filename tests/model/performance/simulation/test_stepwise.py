@@ -40,7 +40,12 @@ def deployment(chance: random.Random) -> Deployment:
     most = chance.choice([1, 3, 256])
     if chance.random() < 0.4:
         pool = Pool(engine, chance.randint(1, 3))
-        return Aggregated(pool=pool, decode_batch=most, chunk_tokens=chance.choice([300, 2048]))
+        return Aggregated(
+            pool=pool,
+            decode_batch=most,
+            chunk_tokens=chance.choice([300, 2048]),
+            routing=chance.choice(["least-loaded", "first-come"]),
+        )
     link = chance.choice([*LINKS.values(), Link("slow", 0.5, 100)])
     return Disaggregated(
         prefill=Pool(GB200, chance.randint(1, 3)),
@@ -50,10 +55,12 @@ def deployment(chance: random.Random) -> Deployment:
         decode_batch=most,
         choose_early=chance.random() < 0.3,
         back_pressure=chance.random() < 0.3,
+        prefill_routing=chance.choice(["least-queued-tokens", "first-come"]),
+        decode_routing=chance.choice(["least-loaded", "first-come"]),
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(100))
 def test_same_as_step_by_step(seed: int) -> None:
     chance = random.Random(seed)
     setting, given = deployment(chance), requests(chance)
