@@ -86,10 +86,7 @@ def ask(study: Study) -> Answer:
 
 def _readiness(study: Study, variant: Variant, saving: Saving) -> Readiness:
     deployment = variant.deployment
-    try:
-        duty = steady(deployment, study.run(variant))
-    except ModelError as error:
-        raise ModelError(f"{variant.name}: {error}") from None
+    duty = steady(deployment, study.run(variant))
     return saving.readiness(duty, deployment.pools[0].count)
 
 
