@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
+from rackproof.checker.performance.answers import Unit
 from rackproof.model.performance.simulation import Deployment, Run, Slo, simulate
 from rackproof.scenarios.performance.plan import Plan, Variant, Workload
 
@@ -41,6 +42,21 @@ class Study:
     def runs(self) -> list[tuple[Variant, Run]]:
         """Every variant with its run."""
         return [(variant, self.run(variant)) for variant in self.plan.variants]
+
+
+def objectives(variants: Sequence[Variant]) -> tuple[str, ...]:
+    """What requests are to keep, and until when the first token counts: once, if all the same."""
+    told = {variant.name: _in_words(variant.slo) for variant in variants}
+    words = dict.fromkeys(told.values())
+    if len(words) == 1:
+        return tuple(f"SLO: {one}." for one in words)
+    return tuple(f"SLO of {name}: {one}." for name, one in told.items())
+
+
+def _in_words(slo: Slo) -> str:
+    seconds = Unit.SECONDS.shown
+    first = f"first token ({slo.convention.text}) within {seconds(slo.ttft_s)}"
+    return f"{first}, then {seconds(slo.tpot_s)} a token"
 
 
 def run(deployment: Deployment, workload: Workload, slo: Slo, warm_up: float) -> Run:

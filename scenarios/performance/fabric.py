@@ -89,8 +89,8 @@ def _check_lost(placement: Placement, lost: frozenset[str]) -> None:
         for one in placement.instances:
             if not gone.isdisjoint(one.gpus):
                 raise ModelError(
-                    f"{one.name} is lost with {part}: put it elsewhere (on:), or let it fail during "
-                    "the run (failures:)"
+                    f"{one.name} is lost with {part}: put it elsewhere (on:), or let it fail "
+                    "during the run (failures:)"
                 )
 
 

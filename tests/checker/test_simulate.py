@@ -104,6 +104,55 @@ def test_both_conventions_of_ttft_are_named(capsys: pytest.CaptureFixture[str]) 
     assert "TTFT p99 (with hand-off and first step)" in out
 
 
+def test_the_convention_of_the_slo_decides_what_is_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = written("slow.yaml", ("link: 400g", "link: 100gbe"))
+    times = rows(answers(name)[0])[0]
+    prefill, first = (
+        times[f"ttft_{one}_p99_s"] for one in ("end_of_prefill", "with_hand_off_and_first_step")
+    )
+    assert prefill < first
+    between = f"slo.ttft={(prefill + first) / 2} s"
+    setting = ["--set", between, "--set", "slo.convention="]
+    kept = {}
+    for convention in ("end-of-prefill", "first-token"):
+        setting[-1] = f"slo.convention={convention}"
+        kept[convention] = rows(answers(name, *setting)[0])[0]["slo_met_share"]
+    assert kept["end-of-prefill"] > kept["first-token"]
+    assert "SLO: first token (with hand-off and first step) within" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "question", ["run", "sizing", "expected", "playbook", "failures", "availability"]
+)
+@pytest.mark.parametrize(
+    ("convention", "text"),
+    [("end-of-prefill", "end of prefill"), ("first-token", "with hand-off and first step")],
+)
+def test_what_speaks_of_the_slo_names_its_convention(
+    question: str, convention: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path("small.yaml")
+    path.write_text(SMALL + "expect: [{measure: goodput, at-least: 1 /s}]\n", encoding="utf-8")
+    assert (
+        run(["simulate", "small.yaml", "--ask", question, "--set", f"slo.convention={convention}"])
+        == 0
+    )
+    assert f"SLO: first token ({text}) within 2 s, then 50 ms a token." in capsys.readouterr().out
+
+
+def test_objectives_of_variants_that_differ_are_told_of_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = "variants: [{name: a}, {name: b, slo: {convention: first-token}}]\n"
+    Path("two.yaml").write_text(SMALL + more, encoding="utf-8")
+    assert run(["simulate", "two.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert "SLO of a: first token (end of prefill) within 2 s" in out
+    assert "SLO of b: first token (with hand-off and first step) within 2 s" in out
+
+
 def test_an_expectation_that_is_missed_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     expect = "expect:\n  - {measure: slo-met, at-least: 99 %}\n"
     Path("good.yaml").write_text(SMALL + expect)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rackproof.model.performance.simulation import Aggregated, Disaggregated
+from rackproof.model.performance.simulation import Aggregated, Convention, Disaggregated
 from rackproof.model.performance.workload import Replayed, Synthetic
 from rackproof.scenarios.document import parse
 from rackproof.scenarios.errors import Problems, ScenarioError
@@ -328,6 +328,15 @@ variants:
 def test_an_empty_value_removes_a_key() -> None:
     text = GOOD + "slo: {ttft: 1 s}\nvariants:\n  - {name: a, slo: {ttft: ~}}\n"
     assert read(text).variants[0].slo.ttft_s == 2
+
+
+def test_an_slo_has_a_convention() -> None:
+    assert read(GOOD).variants[0].slo.convention is Convention.END_OF_PREFILL
+    slo = read(GOOD, "slo.convention=first-token").variants[0].slo
+    assert (slo.convention, slo.ttft_s) == (Convention.FIRST_TOKEN, 2)
+    (message,) = told(GOOD, "slo.convention=first-tokens")
+    assert "slo.convention" in message
+    assert "did you mean first-token?" in message
 
 
 def test_what_the_command_line_sets_goes_over_every_variant() -> None:

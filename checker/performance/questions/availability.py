@@ -9,7 +9,7 @@ from attrs import evolve
 
 from rackproof.checker.performance.answers import Answer, Column, Table, Unit, Value
 from rackproof.checker.performance.questions.failures import followed
-from rackproof.checker.performance.study import Study
+from rackproof.checker.performance.study import Study, objectives
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.degraded import Expected, Workload, domains
 from rackproof.model.performance.failures.rates import (
@@ -65,7 +65,7 @@ def ask(study: Study) -> Answer:
     tables: list[Table] = []
     for variant in study.plan.variants:
         tables += _tables(study, variant, expected)
-    return Answer("availability", tuple(tables), notes=NOTES)
+    return Answer("availability", tuple(tables), notes=(*NOTES, *objectives(study.plan.variants)))
 
 
 def _tables(study: Study, variant: Variant, expected: Expected) -> tuple[Table, Table]:

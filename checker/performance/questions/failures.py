@@ -19,7 +19,7 @@ from rackproof.checker.performance.answers import (
     Unit,
     Value,
 )
-from rackproof.checker.performance.study import Study
+from rackproof.checker.performance.study import Study, objectives
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.aftermath import Aftermath, aftermath
 from rackproof.model.performance.failures.detection import Detection, Traffic, detector
@@ -104,7 +104,9 @@ def ask(study: Study) -> Answer:
         told = _Telling(study, variant, plan)
         tables += [told.seen(), *told.recoveries(), told.mechanisms()]
         plots += told.plots()
-    return Answer("failures", tuple(tables), tuple(plots), NOTES)
+    return Answer(
+        "failures", tuple(tables), tuple(plots), (*NOTES, *objectives(study.plan.variants))
+    )
 
 
 class _Telling:
