@@ -268,6 +268,16 @@ def test_a_quoted_key_is_a_key(top: str, capsys: pytest.CaptureFixture[str]) -> 
     assert "rackproof simulate plans/quoted.yaml" in capsys.readouterr().out
 
 
+def test_a_message_names_its_file_once(capsys: pytest.CaptureFixture[str]) -> None:
+    name = written(
+        "none.yaml", ("failures: [{fails: decode-0, at: 500 ms, detection: lease}]\n", "")
+    )
+    for question in ("failures", "availability", "checkpoints", "published", "expected", "sizing"):
+        run(["simulate", name, "--ask", question])
+        told = capsys.readouterr().out.splitlines()
+        assert all(line.count(name) <= 1 for line in told)
+
+
 def test_energy_of_a_run_in_which_nothing_happens() -> None:
     Path("one.csv").write_text(CSV, encoding="utf-8")
     changes = ["workload={azure: {file: one.csv}}", "deployment.longest-context=1 tokens"]

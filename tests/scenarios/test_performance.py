@@ -188,7 +188,7 @@ def test_a_part_that_cannot_be(setting: str, message: str) -> None:
         ("tray-0", "prefill-0"),
         ("gpu-5", "decode-0"),
         ("host-5", "decode-1"),
-        ("rack-0", "decode-0"),
+        ("rack-0", "prefill-0"),
     ],
 )
 def test_an_instance_on_what_is_lost_is_told(lost: str, name: str) -> None:

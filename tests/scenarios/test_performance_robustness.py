@@ -112,7 +112,9 @@ EVERY = (TEXT + FAILURES).replace("  memory-share", "  parallel: tensor\n  memor
 
 def emptied(node: Node) -> Iterator[Node]:
     """The document, each time with one of its values emptied."""
-    yield from (Pairs(1, ()), Scalar(1, None, ""))
+    yield Pairs(1, ())
+    if not isinstance(node, Scalar):
+        yield Scalar(1, None, "")
     match node:
         case Pairs(line, entries):
             for at, (key, value) in enumerate(entries):
