@@ -153,6 +153,36 @@ def test_objectives_of_variants_that_differ_are_told_of_each(
     assert "SLO of b: first token (with hand-off and first step) within 2 s" in out
 
 
+def test_failures_that_a_question_leaves_out_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    note = "failures: nothing of it is in these figures; --ask failures"
+    for asked, told in (((), True), (("--ask", "sizing"), True), (("--ask", "failures"), False)):
+        assert run(["simulate", "small.yaml", *asked, "--json", "out.json"]) == 0
+        (file,) = json.loads(Path("out.json").read_text(encoding="utf-8"))
+        assert file["notes"] == ([note] if told else [])
+        assert (note in capsys.readouterr().out) is told
+
+
+@pytest.mark.parametrize("question", ["run", "energy", "capacity"])
+def test_expert_parallelism_is_told_with_every_answer(question: str) -> None:
+    note = "with expert parallelism steps come out too short, by 1.04 to 14 times"
+    (answer,) = answers(str(FOLDER / "moe.yaml"), "--ask", question)
+    assert any(note in one for one in answer["notes"])
+    (answer,) = answers("small.yaml", "--ask", question)
+    assert not any(note in one for one in answer["notes"])
+
+
+def test_source_and_notes_of_a_file_are_told_with_its_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path("small.yaml")
+    path.write_text(SMALL + "source: a paper\nnotes: beware\n", encoding="utf-8")
+    for asked, told in (((), True), (("--ask", "capacity"), False)):
+        assert run(["simulate", "small.yaml", *asked]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("A few requests\nsmall.yaml")
+        assert ("a paper" in out, "beware" in out) == (told, told)
+
+
 def test_an_expectation_that_is_missed_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     expect = "expect:\n  - {measure: slo-met, at-least: 99 %}\n"
     Path("good.yaml").write_text(SMALL + expect)

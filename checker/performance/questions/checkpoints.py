@@ -80,7 +80,7 @@ def ask(study: Study) -> Answer:
             ]
             plots.append(_plot(variant, readiness, saving))
         except ModelError as error:
-            raise ModelError(f"{study.plan.path}: {variant.name}: {error}") from None
+            raise ModelError(f"{variant.name}: {error}") from None
     return Answer("checkpoints", tuple(tables), tuple(plots), NOTES)
 
 
