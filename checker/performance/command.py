@@ -84,13 +84,14 @@ class Simulation:
     def _file(self, path: Path, data: dict[str, Any]) -> None:
         """Answer what is asked of a file; data: what JSON will say of it."""
         try:
-            plan = chosen(read(path, self.changes, self.seed), self.variants)
+            plan = chosen(read(path, self.changes, self.seed, self.variants), self.variants)
         except Exception as error:
             data["errors"] = self._failed(error)
             return
         asked = self._asked(plan)
         left = [section for section in plan.sections if section not in asked]
-        notes = [f"{key}: nothing of it is in these figures; --ask {key}" for key in left]
+        notes = list(plan.left)
+        notes += [f"{key}: nothing of it is in these figures; --ask {key}" for key in left]
         data.update(name=plan.name, notes=notes, answers=[])
         self._head(plan, notes, whole=not OF_RUNS.isdisjoint(asked))
         study = Study(plan)
@@ -179,14 +180,14 @@ def simulation(
     return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, variants, changes, seed)
 
 
-def read(path: Path, changes: Sequence[Node], seed: int | None) -> Plan:
+def read(path: Path, changes: Sequence[Node], seed: int | None, only: Sequence[str]) -> Plan:
     """Read a file; where there is none, or one for another command, the message says what to do."""
     if not os.path.lexists(path) and (near := nearest_target(str(path))):
         raise InputError(f"{path}: there is no such file{near}")
     text = read_text(path)
     if is_scenario(text) and not is_plan(text):
         raise InputError(f"{path}: has no deployment with a workload: rackproof verify {path}")
-    return loads(text, path, changes, seed)
+    return loads(text, path, changes, seed, only)
 
 
 def _is_meant(path: Path) -> bool:

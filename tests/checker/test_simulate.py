@@ -183,6 +183,27 @@ def test_source_and_notes_of_a_file_are_told_with_its_run(
         assert ("a paper" in out, "beware" in out) == (told, told)
 
 
+def test_what_is_set_is_of_the_variants_it_fits_and_of_those_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = "{name: together, deployment: {aggregated: {instances: 3, gpus: 1}}}"
+    more = f"variants: [{{name: apart}}, {other}]"
+    Path("two.yaml").write_text(SMALL + more + "\n", encoding="utf-8")
+    setting = "deployment.prefill.instances=2"
+    pools = rows(answers("two.yaml", "--set", setting)[0], 1)
+    counts = {(pool["variant"], pool["pool"]): pool["instances"] for pool in pools}
+    assert counts["apart", "prefill"] == 2
+    assert counts["together", "aggregated"] == 3
+    note = "--set deployment.prefill.instances: left out of together, of another kind"
+    assert note in capsys.readouterr().out
+    (answer,) = answers("two.yaml", "--set", setting, "--variant", "apart")
+    assert [row["variant"] for row in rows(answer)] == ["apart"]
+    assert "left out" not in capsys.readouterr().out
+    routing = "deployment.routing.prefill=round-robin"
+    assert run(["simulate", "two.yaml", "--variant", "apart", "--set", routing]) == 0
+    assert run(["simulate", "two.yaml", "--variant", "together", "--set", routing]) == 2
+
+
 def test_an_expectation_that_is_missed_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     expect = "expect:\n  - {measure: slo-met, at-least: 99 %}\n"
     Path("good.yaml").write_text(SMALL + expect)
