@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from attrs import define, evolve, field
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from rackproof.checker.performance import plots, tables
 from rackproof.checker.performance.questions import DEFAULT, QUESTIONS, question
-from rackproof.checker.performance.study import Study
+from rackproof.checker.performance.study import Study, cautions
 from rackproof.checker.reference import nearest_target
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.screen import console
@@ -33,6 +33,11 @@ from rackproof.scenarios.performance.loader import loads
 from rackproof.scenarios.performance.overrides import assignment
 from rackproof.scenarios.performance.plan import Plan
 from rackproof.scenarios.worlds import InputError
+
+OF_FILE: Final = ("published", "expected")
+"""Questions of figures that a file has."""
+OF_RUNS: Final = frozenset({DEFAULT, *OF_FILE})
+"""Questions of runs of a file as it is, for which it matters where the file is from."""
 
 
 @define
@@ -79,32 +84,42 @@ class Simulation:
     def _file(self, path: Path, data: dict[str, Any]) -> None:
         """Answer what is asked of a file; data: what JSON will say of it."""
         try:
-            plan = chosen(read(path, self.changes, self.seed), self.variants)
+            plan = chosen(read(path, self.changes, self.seed, self.variants), self.variants)
         except Exception as error:
             data["errors"] = self._failed(error)
             return
-        self.out.print(Text(plan.name, "bold underline"))
-        self.out.print(Text(" ".join(filter(None, (str(path), plan.source))), "dim"))
-        if plan.notes:
-            self.out.print(Text(" ".join(plan.notes.split()), "dim"))
-        data.update(name=plan.name, answers=[])
+        asked = self._asked(plan)
+        left = [section for section in plan.sections if section not in asked]
+        notes = list(plan.left)
+        notes += [f"{key}: nothing of it is in these figures; --ask {key}" for key in left]
+        data.update(name=plan.name, notes=notes, answers=[])
+        self._head(plan, notes, whole=not OF_RUNS.isdisjoint(asked))
         study = Study(plan)
-        for name in self._asked(plan):
+        for name in asked:
             data["answers"].append({"question": name})
             try:
                 self._ask(study, name, data["answers"][-1])
             except Exception as error:
                 data["answers"][-1]["errors"] = self._failed(error, f"{path}: {name}: ")
 
+    def _head(self, plan: Plan, notes: Sequence[str], whole: bool) -> None:
+        """What a file is, and where it is from: that with its run, not with each question again."""
+        self.out.print(Text(plan.name, "bold underline"))
+        source = plan.source if whole else ""
+        self.out.print(Text(" ".join(filter(None, (str(plan.path), source))), "dim"))
+        for note in (*([" ".join(plan.notes.split())] if whole and plan.notes else []), *notes):
+            self.out.print(Text(note, "dim"))
+
     def _asked(self, plan: Plan) -> Sequence[str]:
         """The questions of the command line; else the run, and figures that the file has of it."""
-        known = {"published": plan.published, "expected": plan.expected}
+        known = dict(zip(OF_FILE, (plan.published, plan.expected), strict=True))
         return self.questions or (DEFAULT, *(name for name, there in known.items() if there))
 
     def _ask(self, study: Study, name: str, data: dict[str, Any]) -> None:
         with Ticker(f"{study.plan.path}: {name}", self.session.verbosity) as ticker:
             study.progress = ticker.says
             answer = question(name)(study)
+        answer = evolve(answer, notes=(*answer.notes, *cautions(study.plan.variants)))
         data.update(answer.data())
         tables.show(answer, self.out)
         if answer.shortfalls:
@@ -165,14 +180,14 @@ def simulation(
     return Simulation(session, tuple(dict.fromkeys(asked)), plot_to, variants, changes, seed)
 
 
-def read(path: Path, changes: Sequence[Node], seed: int | None) -> Plan:
+def read(path: Path, changes: Sequence[Node], seed: int | None, only: Sequence[str]) -> Plan:
     """Read a file; where there is none, or one for another command, the message says what to do."""
     if not os.path.lexists(path) and (near := nearest_target(str(path))):
         raise InputError(f"{path}: there is no such file{near}")
     text = read_text(path)
     if is_scenario(text) and not is_plan(text):
         raise InputError(f"{path}: has no deployment with a workload: rackproof verify {path}")
-    return loads(text, path, changes, seed)
+    return loads(text, path, changes, seed, only)
 
 
 def _is_meant(path: Path) -> bool:

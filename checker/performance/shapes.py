@@ -140,13 +140,12 @@ def keeps(deployment: Deployment, shape: Shape, slo: Slo, rate: float) -> bool:
     records = run(deployment, Synthetic(Arrivals(rate), *lengths, count), slo, 0.0).records
     middle, last = records[count // 3 : 2 * count // 3], records[2 * count // 3 :]
     kept = sum(record_keeps(record, slo) for record in middle)
-    return kept >= KEPT * len(middle) and _ttft_s(last) <= GROWS * _ttft_s(middle)
+    return kept >= KEPT * len(middle) and _ttft_s(last, slo) <= GROWS * _ttft_s(middle, slo)
 
 
 def record_keeps(record: Record, slo: Slo) -> bool:
     """Whether a request kept the SLO; one that did not end has not."""
-    ttft = record.prefilled_s - record.arrival_s
-    return ttft <= slo.ttft_s and tpot_s(record) <= slo.tpot_s
+    return slo.kept(record, record.arrival_s)
 
 
 def tpot_s(record: Record) -> float:
@@ -154,9 +153,9 @@ def tpot_s(record: Record) -> float:
     return (record.finished_s - record.prefilled_s) / max(record.output - 1, 1)
 
 
-def _ttft_s(records: Sequence[Record]) -> float:
+def _ttft_s(records: Sequence[Record], slo: Slo) -> float:
     """The mean; infinite where a first token never came."""
-    waits = [record.prefilled_s - record.arrival_s for record in records]
+    waits = [slo.first_s(record) - record.arrival_s for record in records]
     return math.inf if any(map(math.isnan, waits)) else sum(waits) / len(waits)
 
 

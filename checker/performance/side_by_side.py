@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -19,7 +20,7 @@ from rackproof.checker.performance.answers import (
     Value,
 )
 from rackproof.checker.performance.shapes import record_keeps, tpot_s
-from rackproof.checker.performance.study import Study, run
+from rackproof.checker.performance.study import Study, objectives, run
 from rackproof.model.performance.simulation import (
     Aggregated,
     Deployment,
@@ -77,7 +78,7 @@ def _faster(workload: Workload, factor: float) -> Workload:
     return evolve(workload, speed=factor * workload.speed)
 
 
-def by_rate(own: dict[float, tuple[Run, Run]]) -> Table:
+def by_rate(ways: Ways, own: dict[float, tuple[Run, Run]]) -> Table:
     """A row a rate; own: runs of both ways at so many times the rate of the workload."""
     columns = (
         Column("times the rate", "factor", Unit.COUNT),
@@ -98,8 +99,8 @@ def by_rate(own: dict[float, tuple[Run, Run]]) -> Table:
             for value in (_at(together, run), _at(apart, run))
         ]
         rows.append((factor, _offered(together), *pairs, _by_attainment((together, apart))))
-    note = _rate_crossing(own)
-    return Table("The file's workload, by rate", columns, tuple(rows), (note,))
+    notes = (_rate_crossing(own), *objectives([ways.variant]))
+    return Table("The file's workload, by rate", columns, tuple(rows), notes)
 
 
 def _at(run: Run, path: str) -> float:
@@ -152,11 +153,12 @@ def by_bucket(ways: Ways, together: Run, apart: Run) -> tuple[Table, ...]:
     """The requests of one run by the lengths of prompt and output; none where no records are."""
     if not together.records or not apart.records:
         return ()
+    first = f"TTFT p99 ({ways.slo.convention.text}), aggregated"
     columns = (
         Column("prompt", "prompt"),
         Column("output", "output"),
         Column("requests", "requests", Unit.COUNT),
-        Column("TTFT p99 (end of prefill), aggregated", "ttft_p99_aggregated", Unit.SECONDS),
+        Column(first, "ttft_p99_aggregated", Unit.SECONDS),
         Column("disaggregated", "ttft_p99_disaggregated", Unit.SECONDS),
         Column("TPOT p99, aggregated", "tpot_p99_aggregated", Unit.SECONDS),
         Column("disaggregated", "tpot_p99_disaggregated", Unit.SECONDS),
@@ -172,13 +174,14 @@ def by_bucket(ways: Ways, together: Run, apart: Run) -> tuple[Table, ...]:
             continue
         figures = [
             value
-            for of in (_ttft_p99, _tpot_p99, lambda rs: _kept(rs, ways.slo))
+            for of in (partial(_ttft_p99, ways.slo), _tpot_p99, partial(_kept, ways.slo))
             for value in (of(a), of(b))
         ]
         way = better(figures[4] or 0.0, figures[5] or 0.0)
         rows.append((_range(key[0], EDGES), _range(key[1], OUTPUT_EDGES), len(a), *figures, way))
     note = f"Buckets with fewer than {SEVERAL} requests are left out; better is by the SLO."
-    return (Table("The file's workload, by bucket", columns, tuple(rows), (note,), names=2),)
+    notes = (note, *objectives([ways.variant]))
+    return (Table("The file's workload, by bucket", columns, tuple(rows), notes, names=2),)
 
 
 def _buckets(records: Sequence[Record], ways: Ways) -> dict[tuple[int, int], list[Record]]:
@@ -196,15 +199,15 @@ def _range(place: int, edges: Sequence[int]) -> str:
     return f"{low:,}..{edges[place]:,}" if place < len(edges) else f"over {edges[-1]:,}"
 
 
-def _ttft_p99(records: Sequence[Record]) -> float | None:
-    return _p99([r.prefilled_s - r.arrival_s for r in records])
+def _ttft_p99(slo: Slo, records: Sequence[Record]) -> float | None:
+    return _p99([slo.first_s(r) - r.arrival_s for r in records])
 
 
 def _tpot_p99(records: Sequence[Record]) -> float | None:
     return _p99([tpot_s(r) for r in records if r.output > 1])
 
 
-def _kept(records: Sequence[Record], slo: Slo) -> float:
+def _kept(slo: Slo, records: Sequence[Record]) -> float:
     return sum(record_keeps(record, slo) for record in records) / len(records)
 
 

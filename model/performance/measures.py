@@ -12,7 +12,14 @@ from typing import Final, Literal
 from attrs import frozen
 
 from rackproof.model.kernel import ModelError
-from rackproof.model.performance.simulation import Deployment, Disaggregated, Run, Spread
+from rackproof.model.performance.simulation import (
+    Convention,
+    Deployment,
+    Disaggregated,
+    Run,
+    Slo,
+    Spread,
+)
 
 Kind = Literal["seconds", "share", "joules", "tokens/s", "requests/s"]
 
@@ -86,6 +93,14 @@ MEASURES: Final[Mapping[str, Measure]] = _spreads() | {
     )
 }
 """Every figure, by name."""
+OF_SLO: Final = frozenset({"slo-met", "goodput"})
+"""Those that say how many requests keep the SLO."""
+
+
+def ttft(run: Run, slo: Slo) -> Spread:
+    """Times to the first token, by the convention of an SLO."""
+    first = slo.convention is Convention.FIRST_TOKEN
+    return run.ttft_decode if first else run.ttft_prefill
 
 
 def ideal_hand_off_s(deployment: Deployment, tokens: int) -> float:

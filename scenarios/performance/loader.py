@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from rackproof.model.performance.simulation import Aggregated, Deployment, Slo
 from rackproof.model.performance.workload import mooncake_rows
@@ -17,7 +17,7 @@ from rackproof.scenarios.errors import Problems
 from rackproof.scenarios.performance.amounts import SHARE
 from rackproof.scenarios.performance.deployments import read_deployment
 from rackproof.scenarios.performance.figures import read_expected, read_published
-from rackproof.scenarios.performance.overrides import merged
+from rackproof.scenarios.performance.overrides import changed_key, merged, turns
 from rackproof.scenarios.performance.parts import noted
 from rackproof.scenarios.performance.plan import Plan, Variant, Workload
 from rackproof.scenarios.performance.sections import SECTIONS, read_section
@@ -40,16 +40,26 @@ WARM_UP: Final = 0.1
 
 
 def load(path: Path, changes: Sequence[Node] = (), seed: int | None = None) -> Plan:
-    """Read a file; changes are laid over every variant. ``ScenarioError`` names every mistake."""
+    """Read a file; ``ScenarioError`` names every mistake. changes, seed: as ``loads``."""
     return loads(read_text(path), path, changes, seed)
 
 
-def loads(text: str, path: Path, changes: Sequence[Node] = (), seed: int | None = None) -> Plan:
-    """Read a file from a text; relative paths in it start where ``path`` is."""
+def loads(
+    text: str,
+    path: Path,
+    changes: Sequence[Node] = (),
+    seed: int | None = None,
+    only: Sequence[str] = (),
+) -> Plan:
+    """Read a file from a text; relative paths in it start where ``path`` is.
+
+    changes, seed: laid over every variant, or only over some by their names. Where some variants
+    are of the kind that a change is of, it leaves the others alone.
+    """
     problems = Problems(path)
     root = Place(parse(text, path), "", 0, problems)
     found = root.record((*KEYS, *SECTIONS), "a map that begins with rackproof: 1")
-    reading = _Reading(path, root, found, problems, tuple(changes), seed)
+    reading = _Reading(path, root, found, problems, tuple(changes), seed, tuple(only))
     plan = reading.plan() if root.is_map else None
     problems.check()
     assert plan is not None, "a file that cannot be read has a problem"
@@ -66,6 +76,8 @@ class _Reading:
     problems: Problems
     changes: tuple[Node, ...]
     seed: int | None
+    only: tuple[str, ...]
+    left: list[str] = field(factory=list)
 
     def plan(self) -> Plan | None:
         self._version()
@@ -89,7 +101,8 @@ class _Reading:
         self._check_failures(sections, variants)
         if self.problems.found:
             return None
-        return Plan(self.path, variants=variants, sections=sections, **figures, **texts)
+        left = tuple(self.left)
+        return Plan(self.path, variants=variants, sections=sections, left=left, **figures, **texts)
 
     def _check_failures(self, sections: Mapping[str, Any], variants: Sequence[Variant]) -> None:
         """What fails is to be there, whatever is asked."""
@@ -109,19 +122,21 @@ class _Reading:
     def _variants(self) -> tuple[tuple[Variant, ...], list[str | None]]:
         """The variants, and the names of those that could not be read too."""
         if "variants" not in self.found:
-            only = self._variant(None, self._base())
+            ((_, node),) = self._set([(None, self._base())])
+            only = self._variant(None, node)
             return ((), []) if only is None else ((only,), [only.name])
         places = list(self.found["variants"].items("a list of variants"))
         if not places or len(places) > MOST_VARIANTS:
             self.found["variants"].fail(f"has {len(places):,} entries; from 1 to {MOST_VARIANTS:,}")
-        read = [self._changed(place) for place in places]
-        names = [name for name, _ in read]
+        nodes = self._set([self._changed(place) for place in places])
+        names = [name for name, _ in nodes]
         for place, name in zip(places, names, strict=True):
             if name is not None and names.count(name) > 1:
                 place.fail(f"there are two variants with the name {name!r}")
-        return tuple(variant for _, variant in read if variant is not None), names
+        read = [self._variant(*one) for one in nodes]
+        return tuple(variant for variant in read if variant is not None), names
 
-    def _changed(self, place: Place) -> tuple[str | None, Variant | None]:
+    def _changed(self, place: Place) -> tuple[str | None, Node | None]:
         """The base with what one variant changes, and its name."""
         found = place.record(("name", *SIMULATED), "a map with a name, and what it changes")
         if "name" not in found and place.is_map:
@@ -130,17 +145,37 @@ class _Reading:
         if not isinstance(place.node, Pairs) or name is None:
             return None, None
         own = tuple((k, n) for k, n in place.node.entries if k.text in SIMULATED)
-        return name, self._variant(name, merged(self._base(), Pairs(place.line, own)))
+        return name, merged(self._base(), Pairs(place.line, own))
+
+    def _set(
+        self, nodes: Sequence[tuple[str | None, Node | None]]
+    ) -> list[tuple[str | None, Node | None]]:
+        """What the command line changes, each change in the variants that it is of."""
+        found = list(nodes)
+        for change in self.changes:
+            meant = [at for at, (name, _) in enumerate(found) if self._is_meant(name)]
+            kept = [at for at in meant if not turns(_there(found[at][1]), change)]
+            if others := [str(found[at][0]) for at in meant if kept and at not in kept]:
+                key = changed_key(change)
+                self.left.append(f"--set {key}: left out of {', '.join(others)}, of another kind")
+            for at in kept or meant:
+                name, node = found[at]
+                found[at] = name, None if node is None else merged(node, change)
+        return found
+
+    def _is_meant(self, name: str | None) -> bool:
+        """Whether the command line speaks of a variant; of the only one of a file it does."""
+        return not self.only or name is None or name in self.only
 
     def _base(self) -> Node:
         assert isinstance(self.root.node, Pairs), "it has entries"
         line = self.root.node.line
         return Pairs(line, tuple((k, n) for k, n in self.root.node.entries if k.text in SIMULATED))
 
-    def _variant(self, name: str | None, node: Node) -> Variant | None:
+    def _variant(self, name: str | None, node: Node | None) -> Variant | None:
         """What one variant comes to, all changes applied."""
-        for change in self.changes:
-            node = merged(node, change)
+        if node is None:
+            return None
         found = Place(node, "", 0, self.problems).record(SIMULATED)
         for key in ("deployment", "workload"):
             if key not in found:
@@ -149,7 +184,9 @@ class _Reading:
         if "deployment" in found:
             deployment = read_deployment(found["deployment"], self.path)
         if "workload" in found:
-            workload = read_workload(self._seeded(found["workload"]), self.path)
+            seeded = self.seed is not None and self._is_meant(name)
+            place = self._seeded(found["workload"]) if seeded else found["workload"]
+            workload = read_workload(place, self.path)
         slo = read_slo(found["slo"]) if "slo" in found else Slo()
         warm_up = WARM_UP
         if "warm-up" in found:
@@ -171,8 +208,6 @@ class _Reading:
 
     def _seeded(self, place: Place) -> Place:
         """The workload with the seed of the command line."""
-        if self.seed is None:
-            return place
         if isinstance(place.node, Pairs) and "synthetic" not in {
             k.text for k, _ in place.node.entries
         }:
@@ -180,6 +215,10 @@ class _Reading:
         seed = Scalar(0, self.seed, str(self.seed))
         change = _map("synthetic", _map("seed", seed))
         return Place(merged(place.node, change), place.key, place.line, place.problems)
+
+
+def _there(node: Node | None) -> Node:
+    return Pairs(0, ()) if node is None else node
 
 
 def _map(key: str, node: Node) -> Pairs:

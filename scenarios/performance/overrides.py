@@ -11,11 +11,12 @@ from rackproof.scenarios.performance.deployments import ONLY_AGGREGATED, ONLY_DI
 from rackproof.scenarios.performance.workloads import KINDS
 from rackproof.scenarios.worlds import InputError
 
-_INSTEAD: Final = (
+_KINDS: Final = (
     (frozenset(ONLY_AGGREGATED), frozenset(ONLY_DISAGGREGATED)),
     tuple(frozenset({kind}) for kind in KINDS),
-    tuple(frozenset({way}) for way in WAYS),
 )
+"""Sets of keys of which a map has one, and which makes it another kind of thing."""
+_INSTEAD: Final = (*_KINDS, tuple(frozenset({way}) for way in WAYS))
 """Sets of keys of which a map has one: where a change brings another, the first goes."""
 
 
@@ -40,11 +41,41 @@ def merged(base: Node, over: Node) -> Node:
     return Pairs(over.line, (*kept, *new))
 
 
-def _gone(keys: Iterable[str]) -> set[str]:
+def turns(base: Node, change: Node) -> bool:
+    """Whether a change makes another kind of deployment or workload out of the base."""
+    if not isinstance(base, Pairs) or not isinstance(change, Pairs):
+        return False
+    if _gone(_names(change), _KINDS) & _names(base):
+        return True
+    there = {key.text: node for key, node in base.entries}
+    return any(turns(there[k.text], node) for k, node in change.entries if k.text in there)
+
+
+def _names(node: Pairs) -> set[str]:
+    """The keys of a map, and the pools that its routing speaks of."""
+    names = {key.text for key, _ in node.entries}
+    for key, value in node.entries:
+        if key.text == "routing" and isinstance(value, Pairs):
+            names |= _names(value)
+    return names
+
+
+def changed_key(change: Node) -> str:
+    """The dotted key that an assignment changes."""
+    names = []
+    while isinstance(change, Pairs) and len(change.entries) == 1:
+        ((key, change),) = change.entries
+        names.append(key.text)
+    return ".".join(names)
+
+
+def _gone(
+    keys: Iterable[str], instead: Iterable[tuple[frozenset[str], ...]] = _INSTEAD
+) -> set[str]:
     """The keys that make room for these."""
     new = set(keys)
     gone: set[str] = set()
-    for groups in _INSTEAD:
+    for groups in instead:
         chosen = [group for group in groups if new & group]
         if chosen:
             gone |= set().union(*groups) - set().union(*chosen)

@@ -77,7 +77,8 @@ class Expected:
 class Plan:
     """A file: what is to be simulated, and what is known of it.
 
-    sections: what the keys came to that only some questions need (``sections``).
+    sections: what the keys came to that only some questions need (``sections``). left: what was to
+    be changed, and is not, for it is of another kind of variant.
     """
 
     path: Path
@@ -89,6 +90,7 @@ class Plan:
     why: str = ""
     notes: str = ""
     sections: Mapping[str, Any] = field(factory=dict)
+    left: tuple[str, ...] = ()
 
     def variant(self, name: str) -> Variant:
         """The variant of a name."""

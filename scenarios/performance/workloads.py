@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from rackproof.model.performance.simulation import Slo
+from rackproof.model.performance.simulation import Convention, Slo
 from rackproof.model.performance.workload import (
     Arrivals,
     Lengths,
@@ -64,6 +64,12 @@ def _lengths(place: Place) -> Lengths | None:
     return None if None in parts.values() else attempt(place, lambda: Lengths(**parts))
 
 
+def _convention(place: Place) -> Convention | None:
+    """Until when a time to the first token counts."""
+    name = place.choice([one.value for one in Convention], "convention of TTFT")
+    return None if name is None else Convention(name)
+
+
 SYNTHETIC: Final[Readers] = {
     "requests": ("requests", _requests),
     "prompt": ("prompt", _lengths),
@@ -73,6 +79,11 @@ SYNTHETIC: Final[Readers] = {
 ARRIVALS: Final[Readers] = {
     "rate": ("rate_per_s", RATE.read),
     "arrivals": ("cv", _variation),
+}
+SLO: Final[Readers] = {
+    "ttft": ("ttft_s", DURATION.read),
+    "tpot": ("tpot_s", DURATION.read),
+    "convention": ("convention", _convention),
 }
 TRACE: Final[Readers] = {
     "speed": ("speed", PLAIN.read),
@@ -123,7 +134,6 @@ def _trace(place: Place, rows: Callable[[Path], Iterator[Row]], path: Path) -> R
 
 
 def read_slo(place: Place) -> Slo | None:
-    """The two times that a request is to keep."""
-    found = place.record(("ttft", "tpot"), "a map with ttft and tpot")
-    times = {f"{key}_s": DURATION.read(item) for key, item in found.items()}
-    return None if None in times.values() else attempt(place, lambda: Slo(**times))  # type: ignore[arg-type]
+    """The two times that a request is to keep, and until when the first counts."""
+    parts = read_keys(place.record(SLO, "a map with ttft and tpot"), SLO)
+    return None if None in parts.values() else attempt(place, lambda: Slo(**parts))

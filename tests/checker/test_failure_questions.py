@@ -51,7 +51,7 @@ def test_failures_by_recovery_and_by_detection() -> None:
     by = {row["recovery_by"]: row for row in clients}
     assert next(iter(by)) == "as planned (recompute)"
     assert by["as planned (recompute)"]["stall_most_s"] == by["recompute"]["stall_most_s"] > 7.5
-    assert by["abort"]["ended"] == by["abort"]["hit"] > 0
+    assert by["abort"]["never_finished"] == by["abort"]["hit"] > 0
     assert by["transfer 4x-nvlink5"]["stall_mean_s"] < by["transfer 100gbe"]["stall_mean_s"]
     lost = {row["lost_tokens"] for row in work}
     assert len(lost) == 1
@@ -96,6 +96,7 @@ def test_availability_by_domain_and_by_rate() -> None:
     prefill, decode = found
     assert prefill["mtbf_s"] == decode["mtbf_s"] == 250 * 3600
     assert decode["mttr_s"] == pytest.approx(67.5)
+    assert (decode["detection_s"], decode["restart_s"]) == pytest.approx((7.5, 60))
     assert decode["hit"] > 0
     assert len(totals) == 1 + 3 * 4
     expected = totals[0]
@@ -104,6 +105,25 @@ def test_availability_by_domain_and_by_rate() -> None:
     offered = 60 / last.arrival_s
     assert expected["goodput_per_s"] == pytest.approx(offered, rel=1e-3)
     assert expected["goodput_per_s"] < offered
+
+
+def test_availability_says_what_its_rates_and_restarts_stand_for() -> None:
+    answer = ask("availability", "")
+    told = "failures gpu: Interruptions of any cause, by GPU: one in 2,112 d (Llama 3"
+    assert any(note.startswith(told) for note in answer.notes)  # 16,384 GPUs, 54 days, 419 of them
+    assert "restart standby: 400 ms (Tarragon" in "\n".join(answer.notes)
+    totals = rows(answer.tables[1])[1:]
+    for key, what in (("rate", "failures"), ("restart", "restart")):
+        for name in {row[key] for row in totals}:
+            assert sum(note.startswith(f"{what} {name}:") for note in answer.notes) == 1
+
+
+def test_an_nvlink_domain_is_known_and_restarts() -> None:
+    text = "availability: {gpu: 1000 h, nvlink-domain: 5000 h, nvlink-restart: 5 min}\n"
+    *_, domain = rows(ask("availability", text).tables[0])
+    assert domain["domain"] == "NVLink domain"
+    assert domain["restart_s"] == pytest.approx(300)
+    assert domain["detection_s"] + domain["restart_s"] == pytest.approx(domain["mttr_s"])
 
 
 def test_checkpoints_by_rate_and_strategy() -> None:

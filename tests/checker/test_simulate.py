@@ -104,6 +104,106 @@ def test_both_conventions_of_ttft_are_named(capsys: pytest.CaptureFixture[str]) 
     assert "TTFT p99 (with hand-off and first step)" in out
 
 
+def test_the_convention_of_the_slo_decides_what_is_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = written("slow.yaml", ("link: 400g", "link: 100gbe"))
+    times = rows(answers(name)[0])[0]
+    prefill, first = (
+        times[f"ttft_{one}_p99_s"] for one in ("end_of_prefill", "with_hand_off_and_first_step")
+    )
+    assert prefill < first
+    between = f"slo.ttft={(prefill + first) / 2} s"
+    setting = ["--set", between, "--set", "slo.convention="]
+    kept = {}
+    for convention in ("end-of-prefill", "first-token"):
+        setting[-1] = f"slo.convention={convention}"
+        kept[convention] = rows(answers(name, *setting)[0])[0]["slo_met_share"]
+    assert kept["end-of-prefill"] > kept["first-token"]
+    assert "SLO: first token (with hand-off and first step) within" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "question", ["run", "sizing", "expected", "playbook", "failures", "availability"]
+)
+@pytest.mark.parametrize(
+    ("convention", "text"),
+    [("end-of-prefill", "end of prefill"), ("first-token", "with hand-off and first step")],
+)
+def test_what_speaks_of_the_slo_names_its_convention(
+    question: str, convention: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path("small.yaml")
+    path.write_text(SMALL + "expect: [{measure: goodput, at-least: 1 /s}]\n", encoding="utf-8")
+    assert (
+        run(["simulate", "small.yaml", "--ask", question, "--set", f"slo.convention={convention}"])
+        == 0
+    )
+    assert f"SLO: first token ({text}) within 2 s, then 50 ms a token." in capsys.readouterr().out
+
+
+def test_objectives_of_variants_that_differ_are_told_of_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = "variants: [{name: a}, {name: b, slo: {convention: first-token}}]\n"
+    Path("two.yaml").write_text(SMALL + more, encoding="utf-8")
+    assert run(["simulate", "two.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert "SLO of a: first token (end of prefill) within 2 s" in out
+    assert "SLO of b: first token (with hand-off and first step) within 2 s" in out
+
+
+def test_failures_that_a_question_leaves_out_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    note = "failures: nothing of it is in these figures; --ask failures"
+    for asked, told in (((), True), (("--ask", "sizing"), True), (("--ask", "failures"), False)):
+        assert run(["simulate", "small.yaml", *asked, "--json", "out.json"]) == 0
+        (file,) = json.loads(Path("out.json").read_text(encoding="utf-8"))
+        assert file["notes"] == ([note] if told else [])
+        assert (note in capsys.readouterr().out) is told
+
+
+@pytest.mark.parametrize("question", ["run", "energy", "capacity"])
+def test_expert_parallelism_is_told_with_every_answer(question: str) -> None:
+    note = "with expert parallelism steps come out too short, by 1.04 to 14 times"
+    (answer,) = answers(str(FOLDER / "moe.yaml"), "--ask", question)
+    assert any(note in one for one in answer["notes"])
+    (answer,) = answers("small.yaml", "--ask", question)
+    assert not any(note in one for one in answer["notes"])
+
+
+def test_source_and_notes_of_a_file_are_told_with_its_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path("small.yaml")
+    path.write_text(SMALL + "source: a paper\nnotes: beware\n", encoding="utf-8")
+    for asked, told in (((), True), (("--ask", "capacity"), False)):
+        assert run(["simulate", "small.yaml", *asked]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("A few requests\nsmall.yaml")
+        assert ("a paper" in out, "beware" in out) == (told, told)
+
+
+def test_what_is_set_is_of_the_variants_it_fits_and_of_those_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = "{name: together, deployment: {aggregated: {instances: 3, gpus: 1}}}"
+    more = f"variants: [{{name: apart}}, {other}]"
+    Path("two.yaml").write_text(SMALL + more + "\n", encoding="utf-8")
+    setting = "deployment.prefill.instances=2"
+    pools = rows(answers("two.yaml", "--set", setting)[0], 1)
+    counts = {(pool["variant"], pool["pool"]): pool["instances"] for pool in pools}
+    assert counts["apart", "prefill"] == 2
+    assert counts["together", "aggregated"] == 3
+    note = "--set deployment.prefill.instances: left out of together, of another kind"
+    assert note in capsys.readouterr().out
+    (answer,) = answers("two.yaml", "--set", setting, "--variant", "apart")
+    assert [row["variant"] for row in rows(answer)] == ["apart"]
+    assert "left out" not in capsys.readouterr().out
+    routing = "deployment.routing.prefill=round-robin"
+    assert run(["simulate", "two.yaml", "--variant", "apart", "--set", routing]) == 0
+    assert run(["simulate", "two.yaml", "--variant", "together", "--set", routing]) == 2
+
+
 def test_an_expectation_that_is_missed_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     expect = "expect:\n  - {measure: slo-met, at-least: 99 %}\n"
     Path("good.yaml").write_text(SMALL + expect)

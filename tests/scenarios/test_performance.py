@@ -1,11 +1,13 @@
 """Files for simulate: what they come to, and what is told of those that cannot be used."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rackproof.model.performance.simulation import Aggregated, Disaggregated
+from rackproof.model.performance.simulation import Aggregated, Convention, Disaggregated
 from rackproof.model.performance.workload import Replayed, Synthetic
 from rackproof.scenarios.document import parse
 from rackproof.scenarios.errors import Problems, ScenarioError
@@ -330,11 +332,80 @@ def test_an_empty_value_removes_a_key() -> None:
     assert read(text).variants[0].slo.ttft_s == 2
 
 
+def test_an_slo_has_a_convention() -> None:
+    assert read(GOOD).variants[0].slo.convention is Convention.END_OF_PREFILL
+    slo = read(GOOD, "slo.convention=first-token").variants[0].slo
+    assert (slo.convention, slo.ttft_s) == (Convention.FIRST_TOKEN, 2)
+    (message,) = told(GOOD, "slo.convention=first-tokens")
+    assert "slo.convention" in message
+    assert "did you mean first-token?" in message
+
+
 def test_what_the_command_line_sets_goes_over_every_variant() -> None:
     text = GOOD + "variants:\n  - {name: a, deployment: {decode: {instances: 5}}}\n  - {name: b}\n"
     plan = read(text, "deployment.decode.instances=9", "workload.synthetic.rate=5 /s")
     assert [variant.deployment.decode.count for variant in plan.variants] == [9, 9]
     assert [variant.workload.arrivals.rate_per_s for variant in plan.variants] == [5, 5]
+
+
+MIXED = (
+    GOOD
+    + """\
+variants:
+  - {name: apart}
+  - name: together
+    deployment: {aggregated: {instances: 3, gpus: 4}}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("setting", "of", "to"),
+    [
+        ("deployment.prefill.instances=5", "apart", lambda d: d.prefill.count == 5),
+        ("deployment.hand-off.link=400g", "apart", lambda d: d.hand_off.link.name == "400g"),
+        ("deployment.routing.prefill=round-robin", "apart", lambda d: "robin" in d.prefill_routing),
+        ("deployment.aggregated.instances=5", "together", lambda d: d.pool.count == 5),
+        ("deployment.routing.aggregated=round-robin", "together", lambda d: "robin" in d.routing),
+    ],
+)
+def test_a_change_is_of_the_variants_of_its_kind(
+    setting: str, of: str, to: Callable[[Any], bool]
+) -> None:
+    before, plan = read(MIXED), read(MIXED, setting)
+    (other,) = {"apart", "together"} - {of}
+    assert to(plan.variant(of).deployment)
+    assert plan.variant(other).deployment == before.variant(other).deployment
+    key = setting.partition("=")[0]
+    assert plan.left == (f"--set {key}: left out of {other}, of another kind",)
+
+
+def test_a_change_of_all_kinds_goes_over_all_and_a_bad_one_is_told() -> None:
+    plan = read(MIXED, "deployment.decode-batch=9")
+    assert [variant.deployment.decode_batch for variant in plan.variants] == [9, 9]
+    assert plan.left == ()
+    (line,) = told(MIXED, "deployment.prefill.instances=x")
+    assert "deployment.prefill.instances: expected" in line
+    (line, *_) = told(MIXED, "deployment.prefil.instances=3")
+    assert "deployment.prefil: there is no such key; did you mean prefill?" in line
+
+
+def test_a_change_that_no_variant_is_of_changes_their_kind() -> None:
+    plan = read(GOOD, "deployment.aggregated={instances: 2, gpus: 4}")
+    assert isinstance(plan.variants[0].deployment, Aggregated)
+    (line,) = told(GOOD, "deployment.aggregated.instances=2")
+    assert "gpus: is missing" in line
+
+
+def test_a_change_is_of_the_variants_that_are_named(tmp_path: Path) -> None:
+    change = [assignment("deployment.decode-batch=9")]
+    plan = loads(MIXED, tmp_path / "x.yaml", change, None, ["apart"])
+    sizes = {variant.name: variant.deployment.decode_batch for variant in plan.variants}
+    assert sizes == {"apart": 9, "together": 256}
+    trace = "  - {name: trace, workload: {azure: {file: t.csv}}}\n"
+    (tmp_path / "t.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n")
+    plan = loads(MIXED + trace, tmp_path / "x.yaml", (), 7, ["apart"])
+    assert plan.variant("apart").workload.seed == 7
 
 
 def test_a_seed_is_of_a_synthetic_workload(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from rackproof.checker.performance.answers import Answer, Column, Table, Unit, Value
 from rackproof.checker.performance.questions.failures import followed
-from rackproof.checker.performance.study import Study
+from rackproof.checker.performance.study import Study, objectives
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.degraded import Expected, Workload, domains
 from rackproof.model.performance.failures.rates import (
@@ -30,6 +30,8 @@ DOMAINS: Final = (
     Column("what fails", "domain"),
     Column("how many", "count", Unit.COUNT),
     Column("MTBF of one", "mtbf", Unit.SECONDS),
+    Column("known after", "detection", Unit.SECONDS),
+    Column("then restarts for", "restart", Unit.SECONDS),
     Column("down for", "mttr", Unit.SECONDS),
     Column("one is up", "availability"),
     Column("seconds a day with one down", "down_a_day", Unit.SECONDS),
@@ -52,7 +54,7 @@ TOTALS: Final = (
 )
 NOTES: Final = (
     "SLO met then: simulated with one instance less, all along; down for: until it is known, and "
-    "the restart",
+    "the restart; of all requests, hit: the share of those offered that a failure hits",
     "later by: of requests on an instance that fails in the middle of the arrivals, how much later "
     "they end",
     "failure rates are of H100 training clusters: none is published of serving on GB200",
@@ -65,7 +67,22 @@ def ask(study: Study) -> Answer:
     tables: list[Table] = []
     for variant in study.plan.variants:
         tables += _tables(study, variant, expected)
-    return Answer("availability", tuple(tables), notes=NOTES)
+    notes = (*NOTES, *legend(), *objectives(study.plan.variants))
+    return Answer("availability", tuple(tables), notes=notes)
+
+
+def legend() -> tuple[str, ...]:
+    """What the failure rates and restarts of the totals stand for, and where they are from."""
+    rates = [
+        f"failures {name}: {one.text.rstrip('.')}: one in "
+        f"{Unit.SECONDS.shown(one.mtbf_h * HOUR_S)} ({one.source})"
+        for name, one in ((name, observed(name)) for name in RATES)
+    ]
+    restarts = [
+        f"restart {name}: {Unit.SECONDS.shown(one.seconds)} ({one.source})"
+        for name, one in ((name, restart(name)) for name in RESTARTS)
+    ]
+    return (*rates, *restarts)
 
 
 def _tables(study: Study, variant: Variant, expected: Expected) -> tuple[Table, Table]:
@@ -76,7 +93,8 @@ def _tables(study: Study, variant: Variant, expected: Expected) -> tuple[Table, 
     found = domains(served, expected)
     offered = run.offered / run.last_arrival_s
     title = f"What fails ({variant.name}, {offered:.1f} requests/s)"
-    rows = tuple(_row(domain, offered) for domain in found)
+    known_s = expected.known_s(served.traffic)
+    rows = tuple(_row(domain, offered, known_s) for domain in found)
     totals = [("as expected", "as expected", *_total(found, offered, run.slo_attainment))]
     for rate in RATES:
         for name in RESTARTS:
@@ -88,13 +106,15 @@ def _tables(study: Study, variant: Variant, expected: Expected) -> tuple[Table, 
     )
 
 
-def _row(domain: Domain, offered: float) -> tuple[Value, ...]:
+def _row(domain: Domain, offered: float, known_s: float) -> tuple[Value, ...]:
     together_h = domain.mtbf_h / domain.count
     affected = affected_share(domain.stalled, offered, together_h)
     return (
         domain.name,
         domain.count,
         domain.mtbf_h * HOUR_S,
+        known_s,
+        domain.mttr_s - known_s,
         domain.mttr_s,
         f"{domain.availability:.7f}",
         domain.down_share * DAY_S,

@@ -37,7 +37,7 @@ from rackproof.checker.performance.side_by_side import (
     by_rate,
     rates_plot,
 )
-from rackproof.checker.performance.study import Study
+from rackproof.checker.performance.study import Study, objectives
 from rackproof.model.performance.simulation import Aggregated, Disaggregated
 from rackproof.scenarios.performance.plan import Variant
 
@@ -51,7 +51,7 @@ def ask(study: Study) -> Answer:
     ways = _ways(study.base)
     shapes, by_shape = _by_shape(study, ways)
     own = {factor: both(study, ways, factor) for factor in FACTORS}
-    tables = (shapes, *by_bucket(ways, *own[1.0]), by_rate(own))
+    tables = (shapes, *by_bucket(ways, *own[1.0]), by_rate(ways, own))
     return Answer("crossover", tables, (by_shape, rates_plot(own)))
 
 
@@ -123,6 +123,7 @@ def _by_shape(study: Study, ways: Ways) -> tuple[Table, Plot]:
         f"The greatest rate at which {KEPT:.0%} of the requests keep the SLO, of the middle third "
         f"of runs of up to {REQUESTS[1]:,}. Aggregated with the best of three chunks; the best "
         "split is that of the roofline for the shape, or a neighbour.",
+        *objectives([ways.variant]),
     )
     title = f"Aggregated or disaggregated on {gpus(ways.apart)} GPUs, by shape"
     table = Table(title, columns, tuple(cell.row() for cell in cells), notes, names=2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rackproof.checker.performance.answers import Answer, Column, Table
 from rackproof.checker.performance.questions.run import UNITS
-from rackproof.checker.performance.study import Study
-from rackproof.model.performance.measures import MEASURES
+from rackproof.checker.performance.study import Study, objectives
+from rackproof.model.performance.measures import MEASURES, OF_SLO
 from rackproof.scenarios.performance.plan import Expected
 from rackproof.scenarios.worlds import InputError
 
@@ -35,9 +35,11 @@ def ask(study: Study) -> Answer:
             rows.append((variant.name, measure.title, word, wanted, shown))
             if word == "missed":
                 shortfalls.append(f"{variant.name}: {measure.title} is {shown}, expected {wanted}")
+    by_slo = {bound.measure for bound in plan.expected} & OF_SLO
+    notes = objectives(plan.variants) if by_slo else ()
     return Answer(
         "expected",
-        (Table("Expectations", COLUMNS, tuple(rows), names=2),),
+        (Table("Expectations", COLUMNS, tuple(rows), notes, names=2),),
         (),
         (),
         tuple(shortfalls),

@@ -19,7 +19,7 @@ from rackproof.checker.performance.answers import (
     Unit,
     Value,
 )
-from rackproof.checker.performance.study import Study
+from rackproof.checker.performance.study import Study, objectives
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.failures.aftermath import Aftermath, aftermath
 from rackproof.model.performance.failures.detection import Detection, Traffic, detector
@@ -55,7 +55,7 @@ SEEN: Final = (
 )
 CLIENTS: Final = (
     Column("requests hit", "hit", Unit.COUNT),
-    Column("ended", "ended", Unit.COUNT),
+    Column("never finished", "never_finished", Unit.COUNT),
     Column("stall, mean", "stall_mean", Unit.SECONDS),
     Column("p99", "stall_p99", Unit.SECONDS),
     Column("longest", "stall_most", Unit.SECONDS),
@@ -70,20 +70,21 @@ WORK: Final = (
     Column("KV tokens lost", "lost_tokens", Unit.COUNT),
     Column("recomputed", "recomputed_tokens", Unit.COUNT),
     Column("moved", "moved", Unit.BYTES),
-    Column("KV is back after", "closed_form", Unit.SECONDS),
+    Column("KV is back after, by closed form", "closed_form", Unit.SECONDS),
     Column("backlog is gone after", "drained", Unit.SECONDS),
     Column("recovery", "recovery", Unit.JOULES),
     Column("all work", "more_work", Unit.JOULES),
     Column("idling", "more_idle", Unit.JOULES),
 )
 NOTES: Final = (
-    "hit: on what failed, or sent there before it was known; ended: of them, never finished; "
+    "hit: on what failed, or sent there before it was known; never finished: lost for good; "
     "bystanders: all others; their TTFT ends with prefill, the one with hand-off with the first "
     "step of decode",
     "stall: from the last token before the failure to the next after it",
     "SLO meanwhile: of requests there between the first failure and the last repair",
     "KV is back: the last of the storm's, once it is known, by the closed form: over an idle link, "
-    "or from a prefill pool that does nothing else",
+    "or from a prefill pool that does nothing else (in turn: beside what new prompts take of it, "
+    "and never where they take all, though in the run they come to an end)",
     "backlog is gone: the prefill pool has done as much as it would have without failure",
     "recovery: of what is moved and recomputed, each request alone; all work, idling: more than "
     "without failure (less where fewer instances have fuller batches)",
@@ -104,7 +105,9 @@ def ask(study: Study) -> Answer:
         told = _Telling(study, variant, plan)
         tables += [told.seen(), *told.recoveries(), told.mechanisms()]
         plots += told.plots()
-    return Answer("failures", tuple(tables), tuple(plots), NOTES)
+    return Answer(
+        "failures", tuple(tables), tuple(plots), (*NOTES, *objectives(study.plan.variants))
+    )
 
 
 class _Telling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackproof.checker.performance.answers import Answer, Column, Table
 from rackproof.checker.performance.baseline import aggregated, uniform
-from rackproof.checker.performance.study import Study, run
+from rackproof.checker.performance.study import Study, objectives, run
 from rackproof.model.performance.playbook import Case, findings
 from rackproof.model.performance.simulation import Disaggregated
 from rackproof.scenarios.performance.plan import Variant
@@ -26,7 +26,8 @@ def ask(study: Study) -> Answer:
         rows += [(variant.name, f.diagnosis, f.symptom, f.evidence, f.remedy) for f in found]
         if not found:
             rows.append((variant.name, "none", "nothing stands out", "", ""))
-    return Answer("playbook", (Table("Diagnoses", COLUMNS, tuple(rows), in_words=True),))
+    notes = objectives(study.plan.variants)
+    return Answer("playbook", (Table("Diagnoses", COLUMNS, tuple(rows), notes, in_words=True),))
 
 
 def _case(study: Study, variant: Variant) -> Case:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rackproof.checker.performance.answers import Answer, Column, Table
-from rackproof.checker.performance.study import Study
-from rackproof.model.performance.measures import MEASURES, ideal_hand_off_s
+from rackproof.checker.performance.study import Study, objectives
+from rackproof.model.performance.measures import MEASURES, OF_SLO, ideal_hand_off_s
 from rackproof.scenarios.performance.plan import Published
 from rackproof.scenarios.worlds import InputError
 
@@ -37,6 +37,8 @@ def ask(study: Study) -> Answer:
         if not agrees:
             shortfalls.append(f"{figure.title}: published {printed}, computed {full}")
     notes = tuple(f"{figure.title}: {figure.note}" for figure in plan.published if figure.note)
+    if any(figure.measure in OF_SLO for figure in plan.published):
+        notes += objectives(plan.variants)
     table = Table("Published figures", COLUMNS, tuple(rows), notes)
     return Answer("published", (table,), shortfalls=tuple(shortfalls))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Final
 
 from rackproof.checker.performance.answers import (
@@ -15,9 +16,9 @@ from rackproof.checker.performance.answers import (
     Unit,
     Value,
 )
-from rackproof.checker.performance.study import Study
-from rackproof.model.performance.measures import MEASURES
-from rackproof.model.performance.simulation import Run, Use
+from rackproof.checker.performance.study import Study, objectives
+from rackproof.model.performance.measures import MEASURES, ttft
+from rackproof.model.performance.simulation import Run, Slo, Use
 from rackproof.scenarios.performance.plan import Variant
 
 SHOWN: Final = (
@@ -112,11 +113,10 @@ def _use(variant: Variant, use: Use) -> tuple[float | int | str | None, ...]:
 def _notes(runs: list[tuple[Variant, Run]]) -> list[str]:
     """What figures are of, and what became of requests that never ended."""
     variant, run = runs[0]
-    slo = variant.slo
     told = [
-        f"SLO: first token (end of prefill) within {Unit.SECONDS.shown(slo.ttft_s)}, then "
-        f"{Unit.SECONDS.shown(slo.tpot_s)} a token. Figures leave out the first "
-        f"{variant.warm_up:.0%} of the requests; energy and goodput are of all."
+        *objectives([variant for variant, _ in runs]),
+        f"Figures leave out the first {variant.warm_up:.0%} of the requests; energy and goodput "
+        "are of all.",
     ]
     if run.ttft_prefill.relative_error:
         told.append(f"Quantiles are within {run.ttft_prefill.relative_error:.1%} (many requests).")
@@ -126,11 +126,12 @@ def _notes(runs: list[tuple[Variant, Run]]) -> list[str]:
 
 def _times(runs: list[tuple[Variant, Run]]) -> Plot:
     """How many requests have had their first token by when."""
-    series = [Series(v.name, *_by_when(v, run)) for v, run in runs]
-    level = runs[0][0].slo.ttft_s
+    slo = runs[0][0].slo
+    series = [Series(v.name, *_by_when(v, run, slo)) for v, run in runs]
+    level = slo.ttft_s
     return Plot(
         "ttft",
-        "Time to the first token (end of prefill)",
+        f"Time to the first token ({slo.convention.text})",
         Axis("seconds", log=True),
         Axis("share of the requests, %"),
         tuple(series),
@@ -138,12 +139,13 @@ def _times(runs: list[tuple[Variant, Run]]) -> Plot:
     )
 
 
-def _by_when(variant: Variant, run: Run) -> tuple[list[float], list[float]]:
+def _by_when(variant: Variant, run: Run, slo: Slo) -> tuple[list[float], list[float]]:
     """Times and shares: of the records where there are any, else the quantiles that are known."""
     records = run.records[round(variant.warm_up * len(run.records)) :]
-    times = sorted(r.prefilled_s - r.arrival_s for r in records if r.prefilled_s == r.prefilled_s)
+    waits = [slo.first_s(record) - record.arrival_s for record in records]
+    times = sorted(wait for wait in waits if not isnan(wait))
     if not times:
-        spread = run.ttft_prefill
+        spread = ttft(run, slo)
         return [spread.p50, spread.p90, spread.p95, spread.p99], [50, 90, 95, 99]
     shares = [share / POINTS for share in range(1, POINTS + 1)]
     places = [min(round(share * len(times)), len(times)) - 1 for share in shares]

@@ -16,8 +16,9 @@ from rackproof.checker.performance.answers import (
 )
 from rackproof.checker.performance.baseline import gpus, resized
 from rackproof.checker.performance.questions.run import column, row
-from rackproof.checker.performance.study import Study, sweep
+from rackproof.checker.performance.study import Study, objectives, sweep
 from rackproof.model.kernel import ModelError
+from rackproof.model.performance.measures import ttft
 from rackproof.model.performance.simulation import Disaggregated, Run
 from rackproof.scenarios.performance.plan import Variant
 
@@ -49,7 +50,8 @@ def ask(study: Study) -> Answer:
     found = [Split(one, run) for one, run in zip(tried, runs, strict=True)]
     best = _best(found)
     title = f"Splits of {gpus(deployment)} GPUs ({variant.name})"
-    return Answer("sizing", (_table(title, found, best),), (_plot(variant, title, found, best),))
+    table = _table(title, variant, found, best)
+    return Answer("sizing", (table,), (_plot(variant, title, found, best),))
 
 
 def _base(study: Study) -> tuple[Variant, Disaggregated]:
@@ -74,7 +76,7 @@ def _best(tried: list[Split]) -> Split | None:
     return min(good, key=lambda split: split.run.energy.J_per_token, default=None)
 
 
-def _table(title: str, tried: list[Split], best: Split | None) -> Table:
+def _table(title: str, variant: Variant, tried: list[Split], best: Split | None) -> Table:
     columns = (
         Column("prefill:decode", "split"),
         *map(column, SHOWN),
@@ -97,15 +99,16 @@ def _table(title: str, tried: list[Split], best: Split | None) -> Table:
         if best
         else f"no split keeps the SLO for {WANTED:.0%} of the requests; {most.name} does for most"
     )
-    return Table(title, columns, rows, (note,))
+    return Table(title, columns, rows, (note, *objectives([variant])))
 
 
 def _plot(variant: Variant, title: str, tried: list[Split], best: Split | None) -> Plot:
     counts = [split.deployment.prefill.count for split in tried]
-    ttft, tpot = variant.slo.ttft_s, variant.slo.tpot_s
+    slo = variant.slo
+    first = f"TTFT p99 ({slo.convention.text}) / SLO"
     series = (
-        Series("TTFT p99 / SLO", counts, [s.run.ttft_prefill.p99 / ttft for s in tried]),
-        Series("TPOT p99 / SLO", counts, [s.run.tpot.p99 / tpot for s in tried]),
+        Series(first, counts, [ttft(s.run, slo).p99 / slo.ttft_s for s in tried]),
+        Series("TPOT p99 / SLO", counts, [s.run.tpot.p99 / slo.tpot_s for s in tried]),
     )
     marks = (Mark(best.deployment.prefill.count, f"best, {best.name}"),) if best else ()
     return Plot(

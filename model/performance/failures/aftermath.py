@@ -196,10 +196,7 @@ def _kept(run: Run, indices: Iterable[int], slo: Slo) -> float:
 
 def keeps(record: Record, slo: Slo) -> bool:
     """Whether a request ended within its objectives."""
-    if record.outcome != "completed" or record.prefilled_s - record.arrival_s > slo.ttft_s:
-        return False
-    per_token = (record.finished_s - record.prefilled_s) / max(1, record.output - 1)
-    return per_token <= slo.tpot_s
+    return record.outcome == "completed" and slo.kept(record, record.arrival_s)
 
 
 def _policies(casualties: Sequence[Casualty], gone: set[int]) -> tuple[tuple[str, int], ...]:

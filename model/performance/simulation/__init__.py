@@ -17,6 +17,7 @@ from rackproof.model.performance.simulation.results import (
 )
 from rackproof.model.performance.simulation.setting import (
     Aggregated,
+    Convention,
     Deployment,
     Disaggregated,
     HandOff,
@@ -32,6 +33,7 @@ from rackproof.model.performance.simulation.steps import FixedEngine
 __all__ = [
     "TTFT_NAMES",
     "Aggregated",
+    "Convention",
     "Deployment",
     "Disaggregated",
     "Energy",

@@ -72,24 +72,21 @@ class Meters:
             self.hand_off_s += job.handed_over_s - job.prefill_end_s
             self.handed_over += 1
         if job.index >= self.warm:
-            self._measure(job, now - arrival, job.prefilled_s - arrival)
+            self._measure(job, arrival)
         self._record(job, "completed")
 
-    def _measure(self, job: Job, stay_s: float, ttft_s: float) -> None:
+    def _measure(self, job: Job, arrival_s: float) -> None:
         spreads = self.spreads
-        spreads["e2e"].add(stay_s)
-        spreads["ttft_prefill"].add(ttft_s)
-        spreads["prefill_wait"].add(job.started_s - job.request.arrival_s)
-        kept = ttft_s <= self.slo.ttft_s
+        spreads["e2e"].add(job.finished_s - arrival_s)
+        spreads["ttft_prefill"].add(job.prefilled_s - arrival_s)
+        spreads["prefill_wait"].add(job.started_s - arrival_s)
         if job.output > 1:
-            tpot = (job.finished_s - job.prefilled_s) / (job.output - 1)
-            kept = kept and tpot <= self.slo.tpot_s
-            spreads["tpot"].add(tpot)
-            spreads["ttft_decode"].add(job.decoded_s - job.request.arrival_s)
+            spreads["tpot"].add((job.finished_s - job.prefilled_s) / (job.output - 1))
+            spreads["ttft_decode"].add(job.decoded_s - arrival_s)
         if self._handed_over(job):
             spreads["hand_off"].add(job.handed_over_s - job.prefill_end_s)
             spreads["decode_wait"].add(job.joined_s - job.handed_over_s)
-        self.kept_slo += kept
+        self.kept_slo += self.slo.kept(job, arrival_s)
 
     def _handed_over(self, job: Job) -> bool:
         """Whether it went the ordinary way from prefill to decode."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import ClassVar, Protocol
 
 from attrs import field, frozen
-from attrs.validators import optional
+from attrs.validators import instance_of, optional
 
 from rackproof.model.kernel import ModelError
 from rackproof.model.performance.catalogue import called, positive
@@ -184,11 +185,65 @@ class Request:
     blocks: tuple[int, ...] = ()
 
 
+class Convention(Enum):
+    """Until when a time to the first token counts (``results.TTFT_NAMES``).
+
+    END_OF_PREFILL leaves the hand-off out, as the published rack study has it. FIRST_TOKEN ends
+    with the first step of decode, after the hand-off, if there is one to come (DynoSim's): so long
+    a client waits where the decode instance is the one that answers.
+    """
+
+    END_OF_PREFILL = "end-of-prefill"
+    FIRST_TOKEN = "first-token"
+
+    @property
+    def text(self) -> str:
+        """What it counts, in words."""
+        first = self is Convention.FIRST_TOKEN
+        return "with hand-off and first step" if first else "end of prefill"
+
+
+class Served(Protocol):
+    """What tells whether a request kept its objectives; NaN for what never came to be."""
+
+    @property
+    def output(self) -> int:
+        """Tokens that it gives."""
+
+    @property
+    def prefilled_s(self) -> float:
+        """The end of prefill."""
+
+    @property
+    def decoded_s(self) -> float:
+        """The end of its first step of decode."""
+
+    @property
+    def finished_s(self) -> float:
+        """Its last token."""
+
+
 @frozen
 class Slo:
-    """What a request is to keep: seconds to the first token, then seconds a token on average."""
+    """What a request is to keep: seconds to the first token, then seconds a token on average.
+
+    convention: until when the first counts; seconds a token count from the end of prefill in both.
+    """
 
     CALLED: ClassVar[str] = "SLO"
 
     ttft_s: float = field(default=2.0, validator=positive)
     tpot_s: float = field(default=0.05, validator=positive)
+    convention: Convention = field(
+        default=Convention.END_OF_PREFILL, validator=instance_of(Convention)
+    )
+
+    def first_s(self, one: Served) -> float:
+        """When a request has its first token, by the convention."""
+        stepped = self.convention is Convention.FIRST_TOKEN and one.output > 1
+        return one.decoded_s if stepped else one.prefilled_s
+
+    def kept(self, one: Served, arrival_s: float) -> bool:
+        """Whether a request kept both times; one that did not end has not."""
+        tpot_s = (one.finished_s - one.prefilled_s) / max(1, one.output - 1)
+        return self.first_s(one) - arrival_s <= self.ttft_s and tpot_s <= self.tpot_s
