@@ -26,6 +26,7 @@ from tables import (
 )
 
 from rackproof.checker.cli import run
+from rackproof.checker.performance.questions import QUESTIONS
 from rackproof.invariants import CATALOGUE
 from rackproof.model.scope import Scope
 from rackproof.scenarios.stacks import stack_names
@@ -47,6 +48,23 @@ def test_the_scenarios_that_are_shown_meet_their_expectations(
         (tmp_path / f"shown-{number}.yaml").write_text(scenario, encoding="utf-8")
     assert shown
     assert run(["verify", str(tmp_path)]) == 0
+
+
+def test_the_deployment_that_is_shown_can_be_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shown,) = blocks("docs/performance.md", "yaml")
+    file = tmp_path / "shown.yaml"
+    file.write_text(shown, encoding="utf-8")
+    assert run(["simulate", str(file)]) == 0
+    assert "over NVLink" in capsys.readouterr().out
+
+
+def test_the_questions_that_are_told_are_all_there_are() -> None:
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| ((?:`[\w-]+`(?:, )?)+) \|", text, re.MULTILINE)
+    names = {name for row in told for name in re.findall(r"[\w-]+", row)}
+    assert names - {"--ask"} == set(QUESTIONS)
 
 
 def test_the_protocol_that_is_shown_has_the_counterexample_one_expects(
