@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Final
 
 from attrs import frozen
@@ -13,7 +12,7 @@ from rackproof.checker.report.steps import run_in_words
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.classes import Bounds
 from rackproof.checker.timing.durations import Durations, with_values
-from rackproof.checker.timing.moves import Moves
+from rackproof.checker.timing.moves import Graph, Moves
 from rackproof.checker.timing.possible import Possible, possible
 from rackproof.checker.timing.reach import Reached, TimedRun, violations
 from rackproof.checker.trace import Trace, run
@@ -37,7 +36,8 @@ def within_times(timing: Possible, prop: Property) -> Iterator[str]:
     if timing.is_possible or timing.timing.trace.loop is not None:
         yield from timing.lines
         return
-    seen = _reached(timing.timing.trace.system, prop)
+    graph = Graph(timing.timing.trace.system)
+    seen = _reached(graph.system, prop, graph)
     if prop.name in seen.violated:
         yield from _by_another(timing, seen.violated[prop.name])
     elif seen.reason is not None:
@@ -48,11 +48,12 @@ def within_times(timing: Possible, prop: Property) -> Iterator[str]:
         yield f"Whether another run is possible was not found out within {seen.reason}"
         yield from timing.only
     else:
-        yield from _by_none(timing, prop, seen)
+        yield from _by_none(timing, prop, seen, graph)
 
 
-def _reached(system: System, prop: Property) -> Reached:
-    return violations(Moves(Durations(system)), [prop], Bounds(classes=MOST_CLASSES))
+def _reached(system: System, prop: Property, graph: Graph) -> Reached:
+    """What runs of a system with these states and moves violate within its times."""
+    return violations(Moves(Durations(system), graph), [prop], Bounds(classes=MOST_CLASSES))
 
 
 def _by_another(timing: Possible, found: TimedRun) -> Iterator[str]:
@@ -68,14 +69,14 @@ def _by_another(timing: Possible, found: TimedRun) -> Iterator[str]:
     yield from run_in_words(found.trace, timing=other)
 
 
-def _by_none(timing: Possible, prop: Property, seen: Reached) -> Iterator[str]:
+def _by_none(timing: Possible, prop: Property, seen: Reached, graph: Graph) -> Iterator[str]:
     """No run violates it; what would have to be otherwise, one time after another."""
     what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
     yield (
         f"Timing: impossible within these times{timing.set_to}: {what} of this scope violates it "
         f"({seen.classes:,} state classes, all there are)"
     )
-    ways = list(itertools.islice(_ways(timing, prop), MOST_WAYS))
+    ways = list(itertools.islice(_ways(timing, prop, graph), MOST_WAYS))
     if ways:
         yield "It is possible, with all else as it is, where for instance"
         yield from (f"  {way.told}" for way in ways)
@@ -101,26 +102,20 @@ class Way:
         return f"{self.condition} (now {self.now}: {self.source})"
 
 
-def _ways(timing: Possible, prop: Property) -> Iterator[Way]:
+def _ways(timing: Possible, prop: Property, graph: Graph) -> Iterator[Way]:
     """For times that stand in the way: a run with another value, and from which value on."""
-    system = timing.timing.trace.system
+    system = graph.system
     known, values = timing.timing.durations.timing.quantities, timing.timing.durations.values
     for name, value in timing.kinder[:MOST_TRIED]:
-        found = _reached(with_values(system, {name: value}), prop).violated.get(prop.name)
-        where = found and _as_it_is(found.trace, system).where(name)
+        found = _reached(with_values(system, {name: value}), prop, graph).violated.get(prop.name)
+        as_it_is = found and possible(_again(found.trace, system))
+        where = as_it_is and as_it_is.where(name)
         if found is not None and where:
             condition, nearest = where
-            changed = _with(system, name, nearest)
-            trace = run(changed, [step.firing for step in found.trace.steps])
+            trace = _again(found.trace, with_values(system, {name: float(nearest)}))
             yield Way(condition, in_units(values[name]), known[name].source, trace)
 
 
-def _as_it_is(trace: Trace, system: System) -> Possible:
-    """A run that was found with another value, with the times as they are."""
-    timing = possible(run(system, [step.firing for step in trace.steps]))
-    assert timing is not None, "the system has times"
-    return timing
-
-
-def _with(system: System, name: str, value: Fraction) -> System:
-    return with_values(system, {name: float(value)})
+def _again(trace: Trace, system: System) -> Trace:
+    """The same steps in a system with other times."""
+    return run(system, [step.firing for step in trace.steps])
