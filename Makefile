@@ -18,7 +18,7 @@ USABLE = [ -e .venv/pyvenv.cfg ] && $(PIP) --version &>/dev/null && \
 # The editable install is a tree of links, one a file, so that type checkers see it too. A file that
 # comes or goes needs a new tree, hence a stamp named after the list of files (and after this folder
 # and the Python, either of which makes a .venv stale).
-FILES := find model invariants scenarios checker -name '*.py' -o -name '*.yaml' -o -name '*.j2' -o -name py.typed -o -path '*/data/*'
+FILES := find model invariants scenarios checker -name '*.py' -o -name '*.yaml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name py.typed -o -path '*/data/*'
 STAMP := .venv/installed-$(shell { $(FILES) | LC_ALL=C sort; pwd; $(PYTHON) --version 2>&1 || true; } | cksum | cut -d ' ' -f 1)
 
 .PHONY: verify
@@ -31,6 +31,15 @@ test: env ## lint, types, tests
 	$(RUN) ruff format --check
 	$(RUN) mypy | sed 's|^build/[^/]*/rackproof/||'
 	$(RUN) pytest
+
+# What the tests of pages and drawings use beside Python. They say so and pass over what is not there.
+.PHONY: browsers
+browsers: ## install what tests of pages look at them with: chromium, graphviz, mermaid, axe-core
+	@command -v chromedriver dot >/dev/null || [ "$$(id -u)" != 0 ] || \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y chromium chromium-driver graphviz >/dev/null || \
+		echo 'no browser could be installed: the tests of pages will be passed over'
+	@npm install --silent --no-fund --no-audit --no-package-lock --prefix .tools mermaid@11.17.2 axe-core@4.14.1 || \
+		echo 'no mermaid and no axe-core: their tests will be passed over'
 
 .PHONY: docs
 docs: env ## write docs/matrix.md, counterexamples, mutants.md and repairs.md
@@ -55,7 +64,7 @@ $(STAMP): pyproject.toml setup.py
 
 .PHONY: clean
 clean: ## remove whatever make and the tools have made
-	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .tools build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help

@@ -1,7 +1,8 @@
 """The language in which worlds are written: plain Python over frozen attrs states.
 
 Read domains (what a field may hold), transitions (how a world moves), properties (what must hold)
-and system (all three together, with the reference semantics); timing, where runs are to be timed.
+and system (all three together, with the reference semantics); timing, where runs are to be timed,
+and picture, where they are to be drawn.
 Nothing here knows an engine or a solver.
 """
 
@@ -19,6 +20,7 @@ from rackproof.model.kernel.domains import (
     supply,
 )
 from rackproof.model.kernel.errors import ModelError, OutOfDomain
+from rackproof.model.kernel.picture import Belief, Item, Lane, Message, Picture, Site
 from rackproof.model.kernel.properties import (
     Property,
     Scope,
@@ -44,6 +46,7 @@ from rackproof.model.kernel.transitions import (
 )
 
 __all__ = [
+    "Belief",
     "Bound",
     "Bundle",
     "Charge",
@@ -51,13 +54,18 @@ __all__ = [
     "Fairness",
     "Firing",
     "Identifiers",
+    "Item",
     "Kind",
+    "Lane",
+    "Message",
     "ModelError",
     "OutOfDomain",
+    "Picture",
     "Property",
     "Quantity",
     "Schema",
     "Scope",
+    "Site",
     "Slot",
     "System",
     "Timing",

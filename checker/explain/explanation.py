@@ -1,0 +1,175 @@
+"""An explanation: all there is to say of a run, in no particular form.
+
+Every form (terminal, Markdown, HTML, ...) is written from this and from nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from attrs import field, frozen
+
+from rackproof.checker.timing.possible import Possible
+from rackproof.checker.trace import Step, Trace
+from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
+from rackproof.scenarios.fields import Field, Fields
+
+
+@frozen
+class Condition:
+    """A test that had to come out as it did for a step to be possible.
+
+    text: in words, with the value: request-0.phase is queued. since: the number of the step that
+    made it so; None where it was so from the start.
+    """
+
+    text: str
+    since: int | None = None
+
+
+@frozen
+class Moment:
+    """One step of a run, explained.
+
+    number: from one on. why: what made it possible. causes: the numbers of earlier steps that it
+    depends on. matters: whether the violation depends on it. needed: whether no run of the other
+    steps, in this order, ends in the violation; None where that was not asked. at: when it happens
+    in a run as early as it can be, in seconds.
+    """
+
+    number: int
+    step: Step
+    message: Message
+    why: tuple[Condition, ...] = ()
+    causes: tuple[int, ...] = ()
+    matters: bool = True
+    needed: bool | None = None
+    at: Fraction | None = None
+    charge: Charge | None = None
+    beliefs: tuple[Belief, ...] = ()
+    """Those that are held after the step, true or not."""
+
+    @property
+    def mistaken(self) -> tuple[Belief, ...]:
+        """The beliefs after the step that are not true."""
+        return tuple(belief for belief in self.beliefs if not belief.agrees)
+
+
+@frozen
+class Pivot:
+    """The last step before which another choice would have saved the run.
+
+    number: that step. instead: in words, what else could have happened there, from where some way
+    on does not end in the violation. mechanisms: changes with which that step would not have been
+    possible, or would have led elsewhere. words: all of that in a sentence or two.
+    """
+
+    number: int
+    words: str
+    instead: tuple[str, ...] = ()
+    mechanisms: tuple[str, ...] = ()
+
+
+@frozen
+class NearMiss:
+    """The closest run that is safe; parts: the number of its first step that differs."""
+
+    trace: Trace
+    parts: int
+    words: str
+
+
+@frozen
+class Smallest:
+    """The least faults and scope in which the property is still violated.
+
+    faults: those that are needed, with how many. scope: the sizes that could be made smaller, such
+    as "requests: 2 -> 1". needed: what could not be, with why. words: in a sentence or two.
+    """
+
+    words: str
+    faults: Mapping[str, int] = field(factory=dict)
+    scope: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+
+@frozen
+class Mend:
+    """A change under which the property is not violated, and how that is known.
+
+    changes: such as "finish-latch: false -> true". verdict: what was found with it, in words.
+    source: whose idea it is, such as "the scenario's fix" or "a least change of mechanisms".
+    side_effects: what is violated only with it.
+    """
+
+    changes: tuple[str, ...]
+    verdict: str
+    source: str
+    side_effects: tuple[str, ...] = ()
+
+
+@frozen
+class Footing:
+    """What every result says of itself: reproduce: the line that shows it again. not_checked: what
+    was not looked at. next_moves: what to do with it.
+    """
+
+    reproduce: str
+    not_checked: tuple[str, ...] = ()
+    next_moves: tuple[str, ...] = ()
+
+
+@frozen(slots=False)
+class Explanation:
+    """A run explained: of a violation, or one that was written down.
+
+    prop: the property that is violated; None in a replay. verdict: in words, with the size. where:
+    in which state it fails. culprits: the identifiers for which it does, by parameter. reads: the
+    labels of the fields that it speaks of. scope: how much was explored, in words. complaints: what
+    in a replay is not as written. facts: what it was to lead to: in words, what was found, and
+    whether that is as written.
+    """
+
+    title: str
+    trace: Trace
+    moments: tuple[Moment, ...]
+    lanes: tuple[Lane, ...]
+    footing: Footing
+    prop: Property | None = None
+    verdict: str = ""
+    where: str = ""
+    culprits: tuple[Mapping[str, str], ...] = ()
+    reads: tuple[str, ...] = ()
+    scope: str | None = None
+    source: str | None = None
+    notes: str | None = None
+    timing: Possible | None = None
+    timing_words: tuple[str, ...] = ()
+    pivot: Pivot | None = None
+    near_miss: NearMiss | None = None
+    smallest: Smallest | None = None
+    mends: tuple[Mend, ...] = ()
+    complaints: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str, bool], ...] = ()
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The fields of its world."""
+        return Fields(self.trace.system)
+
+    @property
+    def states(self) -> Sequence[Any]:
+        """The initial state and that after each step."""
+        return [self.trace.system.initial, *(step.after for step in self.trace.steps)]
+
+    def values(self, state: Any) -> dict[str, str]:
+        """Each field of a state by its whole path, with its value in words."""
+        ordinals = self.trace.system.schema.flatten(state)
+        return {field.label: field.words(field.value(ordinals)) for field in self.fields.all}
+
+    def name(self, field: Field) -> str:
+        """The shortest name of a field that leaves no doubt."""
+        return self.fields.short[field.label]

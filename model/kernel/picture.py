@@ -1,0 +1,101 @@
+"""How a world is drawn: who does what to whom, who believes what, what stands where.
+
+A picture explains; nothing is decided by it. Its functions are called with plain states only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+from attrs import field, frozen
+
+from rackproof.model.kernel.domains import Identifiers
+from rackproof.model.kernel.system import Firing
+
+
+@frozen
+class Lane:
+    """Somebody who takes part: a column of a sequence diagram.
+
+    kind: what it is, such as client, frontend, router, prefill, decode, store or discovery.
+    """
+
+    name: str
+    kind: str
+
+
+@frozen
+class Message:
+    """Between whom a step passes, by the names of their lanes; the same for what one does alone."""
+
+    source: str
+    target: str
+
+
+@frozen
+class Belief:
+    """What somebody takes for so, and what is so, in words; subject: of whom or of what.
+
+    who: the name of a lane. agrees: whether the belief is true.
+    """
+
+    who: str
+    subject: str
+    believed: str
+    truth: str
+    agrees: bool
+
+
+@frozen
+class Site:
+    """What a node of the rack is like in a state.
+
+    condition: fine, busy, suspect (somebody wrongly believes something of it) or failed. words:
+    what there is to know, such as what it holds and whom it serves.
+    """
+
+    condition: str
+    words: tuple[str, ...] = ()
+
+
+@frozen
+class Item:
+    """A part of what is known of a request (or of another sort), which a fault may lose.
+
+    lives: the kind of the lanes where it is kept. there: whether it is, of a state and one of the
+    sort.
+    """
+
+    name: str
+    text: str
+    lives: str
+    sort: Identifiers
+    there: Callable[[Any, int], bool]
+
+
+def _no_beliefs(_: Any) -> Sequence[Belief]:
+    return ()
+
+
+def _no_sites(_: Any) -> Mapping[str, Site]:
+    return {}
+
+
+@frozen
+class Picture:
+    """How a system is drawn.
+
+    lanes: from left to right. message: of the state before, a firing and the state after it, names
+    of lanes. beliefs: of a state, true ones too. graph: the rack, whose nodes ``sites`` speaks of
+    by name; node attributes ``kind`` and, where one stands on another, ``on``. items: what can be
+    lost.
+    """
+
+    lanes: tuple[Lane, ...]
+    message: Callable[[Any, Firing, Any], Message]
+    beliefs: Callable[[Any], Sequence[Belief]] = _no_beliefs
+    graph: nx.Graph[str] | None = None
+    sites: Callable[[Any], Mapping[str, Site]] = _no_sites
+    items: tuple[Item, ...] = field(default=())
