@@ -57,10 +57,9 @@ def _pauses(pauses: Sequence[float | None]) -> Iterator[str]:
 
 def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:
     """What a step changed, field by field; that a fault uses up its budget goes without saying."""
-    spent = ("_left", f".{step.firing.transition.name}")
     for change in step.changes:
         field = fields.by_label.get(change.label)
-        if field is not None and not (step.is_fault and change.label.endswith(spent)):
+        if field is not None and not step.spends(change.label):
             before, after = field.words(change.before), field.words(change.after)
             yield f"{fields.short[change.label]}: {before} -> {after}"
 
