@@ -422,7 +422,7 @@ def check_certificate(
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["aiger", "btor2", "promela", "murphi", "tla"]),
+    type=click.Choice(["aiger", "btor2", "promela", "murphi", "tla", "machines"]),
     required=True,
     help="The format.",
 )
@@ -440,7 +440,9 @@ def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str |
 
     aiger and btor2 have one output, which is true where a property is false (or where the model
     raises an error); AIGER is binary where FILE ends in .aig. Promela has LTL formulas, Murphi and
-    TLA+ invariants, of what must always hold; the .cfg of TLA+ is written beside FILE.
+    TLA+ invariants, of what must always hold; the .cfg of TLA+ is written beside FILE. machines
+    are the state machines of its fields, as Mermaid in Markdown: what may change each, and whether
+    it was seen to.
     """
     from rackproof.checker.export.command import export as write  # noqa: PLC0415
 
