@@ -38,7 +38,7 @@ KINDS: Final = (
 )
 
 
-MODEL_FORMATS: Final = ("aiger", "btor2", "promela", "murphi", "tla")
+MODEL_FORMATS: Final = ("aiger", "btor2", "promela", "murphi", "tla", "machines")
 
 
 class Quantity(click.ParamType[float]):
@@ -459,7 +459,8 @@ def export(
     A model, with what must hold in it: aiger and btor2 have one output, which is true where a
     property is false (or where the model raises an error); AIGER is binary where FILE ends in .aig.
     promela has LTL formulas, murphi and tla invariants, of what must always hold; the .cfg of TLA+
-    is written beside FILE.
+    is written beside FILE. machines are the state machines of its fields, as Mermaid in Markdown:
+    what may change each, and whether it was seen to.
     """
     if form in FORMS:
         from rackproof.checker.report.forms.command import export as write_run  # noqa: PLC0415
