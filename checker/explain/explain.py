@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -14,7 +15,7 @@ from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Mo
 from rackproof.checker.explain.study import Study
 from rackproof.checker.lowering import LoweringError
 from rackproof.checker.replay import Replayed, met
-from rackproof.checker.report.counterexample import few_faults, where
+from rackproof.checker.report.counterexample import where
 from rackproof.checker.report.setting import remedy, scope_in_words
 from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.possible import Possible, charges, possible
@@ -32,7 +33,6 @@ def explain(report: Report, run: Run, result: Result, reproduce: str) -> Explana
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)
     scenario = report.scenario
-    fewest = result.fewest_faults and trace.faults > 0
     told = Explanation(
         title=report.name,
         trace=trace,
@@ -49,7 +49,9 @@ def explain(report: Report, run: Run, result: Result, reproduce: str) -> Explana
         timing=timing,
         timing_words=tuple(within_times(timing, result.prop)) if timing else (),
         mends=tuple(_fix(report, result)),
-        necessity=(few_faults(trace),) if fewest else (),
+        setting=run.case.setting,
+        base=scenario.path.parent if scenario else Path(),
+        fewest_faults=result.fewest_faults,
     )
     return _studied(told, study.of_property(trace, result.prop, told.fields))
 
@@ -77,6 +79,8 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         timing_words=tuple(timing.lines) if timing else (),
         complaints=replayed.complaints,
         facts=tuple((fact.key, *met(replayed, fact)) for fact in replayed.facts),
+        setting=scenario.case.setting,
+        base=scenario.path.parent,
     )
     try:
         return _studied(told, _study(trace, prop, replayed, told.fields))
@@ -121,7 +125,7 @@ def _studied(told: Explanation, seen: Study) -> Explanation:
         failing=seen.failing,
         stays=seen.stays,
         enough=seen.enough,
-        necessity=(*told.necessity, *necessity.told(moments, seen.enough)),
+        necessity=tuple(necessity.told(moments, seen.enough)),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -16,6 +17,7 @@ from rackproof.checker.timing.possible import Possible
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
 from rackproof.scenarios.fields import Field, Fields
+from rackproof.scenarios.schema import Setting
 
 END: Final = 0
 """Stands for the violation among the numbers of steps."""
@@ -140,7 +142,10 @@ class Explanation:
     what it fails, with the values. stays: why nothing that may still happen changes that, where a
     run comes to rest or goes round for ever. enough: the numbers of steps that lead there by
     themselves, none of which can be left out; empty where that was not asked. necessity: which
-    faults and steps are needed, in sentences. unexplained: why there is no more to say.
+    faults and steps are needed, in sentences. unexplained: why there is no more to say. setting:
+    what describes the world; its relative paths begin in ``base``. folder: where what is written of
+    it is going to lie. fewest_faults: whether it was shown that no run with fewer faults violates
+    the property.
     """
 
     title: str
@@ -169,6 +174,10 @@ class Explanation:
     enough: tuple[int, ...] = ()
     necessity: tuple[str, ...] = ()
     unexplained: str | None = None
+    setting: Setting | None = None
+    base: Path = Path()
+    folder: Path = Path()
+    fewest_faults: bool = False
 
     @cached_property
     def fields(self) -> Fields:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rackproof.checker.explain.explanation import END, Condition, Explanation, Moment
+from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.steps import FOR_EVER
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
@@ -134,7 +135,9 @@ class _Told:
         ]
         yield from _section("What it leads to", [*facts, *told.complaints])
         smallest = told.smallest
+        fewest = told.fewest_faults and told.trace.faults and not smallest
         needs = [smallest.words, *smallest.scope, *smallest.needed] if smallest else []
+        needs = [few_faults(told.trace)] if fewest else needs
         yield from _section("What it takes", [*told.necessity, *needs])
 
     def _alternatives(self) -> Iterator[RenderableType]:
@@ -212,6 +215,5 @@ def _users(users: Sequence[int]) -> str:
 
 
 def _mistaken(belief: Belief) -> Text:
-    return Text(
-        f"{belief.who} takes {belief.subject} for {belief.believed}; it is {belief.truth}", BAD
-    )
+    told = f"{belief.who} believes that {belief.subject} {belief.believed}"
+    return Text(f"{told}; in truth it {belief.truth}", BAD)
