@@ -14,7 +14,7 @@ from rackproof.checker.explain.drawn import message, picture
 from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Moment
 from rackproof.checker.explain.study import Study
 from rackproof.checker.lowering import LoweringError
-from rackproof.checker.replay import Replayed, met
+from rackproof.checker.replay import Replayed, met, violated
 from rackproof.checker.report.counterexample import where
 from rackproof.checker.report.setting import remedy, scope_in_words
 from rackproof.checker.report.timed import within_times
@@ -61,7 +61,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
     comes to the values that it says it leads to.
     """
     trace, timing = replayed.trace, replayed.timing
-    prop = _violated(scenario, replayed)
+    prop = violated(replayed)
     told = Explanation(
         title=scenario.name,
         trace=trace,
@@ -86,16 +86,6 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         return _studied(told, _study(trace, prop, replayed, told.fields))
     except LoweringError as error:
         return attrs.evolve(told, unexplained=f"this world cannot be followed: {error}")
-
-
-def _violated(scenario: Scenario, replayed: Replayed) -> Property | None:
-    """What a run is to violate, by its facts or by what is expected of its world, and does."""
-    written = [fact.property for fact in replayed.facts if fact.wanted == "violated"]
-    expect = scenario.case.expect
-    written += [name for name, wanted in expect.items() if wanted.verdict == "violated"]
-    by_name = {prop.name: prop for prop in replayed.trace.system.properties}
-    props = (by_name[name] for name in written if name in by_name)
-    return next((prop for prop in props if replayed.trace.violates(prop)), None)
 
 
 def _study(trace: Trace, prop: Property | None, replayed: Replayed, fields: Fields) -> Study:

@@ -215,5 +215,5 @@ def _users(users: Sequence[int]) -> str:
 
 
 def _mistaken(belief: Belief) -> Text:
-    told = f"{belief.who} believes that {belief.subject} {belief.believed}"
-    return Text(f"{told}; in truth it {belief.truth}", BAD)
+    told = f"{belief.who} believes of {belief.subject}: {belief.believed}"
+    return Text(f"{told}; in truth: {belief.truth}", BAD)

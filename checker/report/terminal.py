@@ -14,11 +14,11 @@ from rich.text import Text
 
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
-from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.replay import Replayed, seen, violated
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.report.setting import assumed, scope_in_words
-from rackproof.checker.report.steps import run_in_words
+from rackproof.checker.report.steps import parts_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
@@ -205,6 +205,22 @@ class Terminal:
         self.out.print("\n".join(rest), soft_wrap=True)
         self.out.print()
 
+    def _steps(self, run: Replayed) -> None:
+        """Print the steps of a run, dim what it violates a property without as well."""
+        from rackproof.checker.explain.necessity import alone, plainly_enough  # noqa: PLC0415
+
+        prop = violated(run)
+        least = plainly_enough(run.trace, prop) if prop is not None else ()
+        spare = least and len(least) < len(run.trace.steps)
+        told = Text("\n")
+        for number, lines in parts_in_words(run.trace, [s.after for s in run.steps], run.timing):
+            dim = spare and number is not None and number not in least
+            told.append("".join(f"{line}\n" for line in lines), "dim" if dim else "")
+        self.out.print(told, soft_wrap=True)
+        if spare and prop is not None:
+            rest = f"{prop.name} is violated without the others too"
+            self.out.print(f"  {alone(least)}: {rest}", soft_wrap=True)
+
     def _explained(self, explanation: Explanation) -> None:
         from rackproof.checker.report.explained import print_explained  # noqa: PLC0415
 
@@ -264,9 +280,7 @@ class Terminal:
             self._explained(explain_replay(scenario, run, again))
         elif self.verbosity >= 0:
             self.out.print(Text(scenario.name, "bold"), soft_wrap=True)
-            pauses = [step.after for step in run.steps]
-            told = run_in_words(run.trace, pauses, run.timing)
-            self.out.print("\n".join(["", *told, ""]), soft_wrap=True)
+            self._steps(run)
             for line in run.timing.lines if run.timing else ():
                 self.out.print(f"  {line}", soft_wrap=True)
             if len(run.trace.steps) == len(run.steps):
