@@ -110,6 +110,14 @@ def output(function: F) -> F:
     return function
 
 
+EXPLAIN: Final = click.option(
+    "--explain",
+    "explains",
+    is_flag=True,
+    help="Tell why each step was possible, and what of it matters.",
+)
+
+
 def exploration(function: F) -> F:
     """Add the options on how the states are explored."""
     for option in (
@@ -168,6 +176,7 @@ def cli() -> None:
     is_flag=True,
     help="Leave out orders of steps that z3 shows to make no difference (for large worlds).",
 )
+@EXPLAIN
 @output
 def verify(
     targets: Sequence[str],
@@ -181,6 +190,7 @@ def verify(
     coverage: bool,
     repair: bool,
     reduce: bool,
+    explains: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -225,7 +235,7 @@ def verify(
         open=() if racks else tuple(dict.fromkeys(sizes)),
         racks=racks,
     )
-    session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
+    session = Session(options, int(verbose) - int(quiet), json_file, junit, save, explains)
     return session.verify(targets)
 
 
@@ -378,8 +388,9 @@ def _setting(text: str) -> tuple[str, float]:
 
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
+@EXPLAIN
 @output
-def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> int:
+def replay(scenario: str, explains: bool, json_file: str | None, quiet: bool, verbose: bool) -> int:
     """Run the steps of a scenario one by one, and check what it says they lead to.
 
     Exit status 1 when a step is not possible where it stands or a fact of then: is not so; 2 when
@@ -388,7 +399,8 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    return Session(Options(), int(verbose) - int(quiet), json_file).replay(scenario)
+    session = Session(Options(), int(verbose) - int(quiet), json_file, explains=explains)
+    return session.replay(scenario)
 
 
 @cli.command("check-certificate", epilog="Example: rackproof check-certificate proof.smt2")
