@@ -9,6 +9,7 @@ from rackproof.model.kernel import Identifiers, Picture
 from rackproof.model.picture.beliefs import Beliefs
 from rackproof.model.picture.cast import cast
 from rackproof.model.picture.messages import Messages
+from rackproof.model.picture.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from rackproof.model.rack import Placement
@@ -23,5 +24,6 @@ def picture(
     return Picture(
         lanes=everybody.lanes,
         message=Messages(everybody),
+        sentence=Outcomes(everybody),
         beliefs=Beliefs(everybody),
     )

@@ -35,17 +35,23 @@ class Form:
         return function(explanation)
 
 
-_HERE: Final = "rackproof.checker.report.forms"
+def _form(name: str, suffix: str, words: str, function: str) -> Form:
+    return Form(name, suffix, words, f"rackproof.checker.report.{function}")
 
-FORMS: Final = {
-    form.name: form
-    for form in (
-        Form(
-            "markdown",
-            ".md",
-            "for an issue or a pull request, with a diagram",
-            f"{_HERE}.markdown:markdown",
-        ),
-        Form("mermaid", ".mmd", "a sequence diagram", f"{_HERE}.mermaid:mermaid"),
-    )
-}
+
+_ALL: Final = (
+    _form("markdown", ".md", "for an issue or a pull request", "forms.markdown:markdown"),
+    _form("mermaid", ".mmd", "a sequence diagram", "forms.mermaid:mermaid"),
+    _form("dot", ".dot", "a GraphViz graph of what depends on what", "forms.dot:dot"),
+    _form("perfetto", ".perfetto.json", "a timeline (ui.perfetto.dev)", "forms.perfetto:perfetto"),
+    _form("itf", ".itf.json", "its states, as Apalache and Quint have them", "forms.itf:itf"),
+    _form("json", ".json", "all of it, for a program", "forms.plain:json"),
+    _form("yaml", ".yaml", "a scenario that replays it", "forms.plain:yaml"),
+    _form(
+        "pytest",
+        "_test.py",
+        "a test that fails as long as it is possible",
+        "forms.regression:regression",
+    ),
+)
+FORMS: Final = {form.name: form for form in _ALL}
