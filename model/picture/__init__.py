@@ -10,6 +10,7 @@ from rackproof.model.picture.beliefs import Beliefs
 from rackproof.model.picture.board import Board
 from rackproof.model.picture.cast import Cast, cast
 from rackproof.model.picture.messages import Messages
+from rackproof.model.picture.outcomes import Outcomes
 from rackproof.model.picture.sites import Sites
 from rackproof.model.rack.graph import Part
 
@@ -26,6 +27,7 @@ def picture(
     return Picture(
         lanes=everybody.lanes,
         message=Messages(everybody),
+        sentence=Outcomes(everybody),
         beliefs=Beliefs(everybody),
         graph=drawn.graph(),
         sites=_sites(everybody, drawn),
