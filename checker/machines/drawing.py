@@ -39,7 +39,7 @@ class Box:
 class Line:
     """An edge: its number, its path, the corners of its tip, and where its number stands.
 
-    style: seen, fault (seen, by faults alone) or unseen.
+    style: seen, fault (seen, by faults alone) or never (seen).
     """
 
     number: int
@@ -179,7 +179,7 @@ def _line(layout: _Layout, edge: _Edge, left: float, width: float) -> Line:
 def _style(changes: Iterable[Change]) -> str:
     seen = [change for change in changes if change.seen]
     if not seen:
-        return "unseen"
+        return "never"
     return "fault" if all(change.kind is Kind.FAULT for change in seen) else "seen"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
@@ -19,6 +19,7 @@ LIST: Final = "report.json"
 """The names of the files that a report consists of, so that it can be written anew."""
 PAGES: Final = ("index.html", "machines.html", "recovery.html", "costs.html")
 RUNS: Final = "counterexamples"
+PROOFS: Final = "certificates"
 LONGEST: Final = 80
 _OWN: Final = re.compile(r"(counterexamples/|certificates/)?[a-z0-9][a-z0-9_-]*(\.[a-z0-9]+)+")
 
@@ -52,21 +53,21 @@ class Folder:
     def _is_foreign(self, name: str) -> bool:
         return os.path.lexists(self.path / name) and name not in self.own
 
-    def stem(self, text: str, suffixes: tuple[str, ...] = (".html",)) -> str:
-        """A name for files, from a text: of texts that come to the same, the later are numbered."""
-        first = (
-            re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST].strip("-") or "unnamed"
-        )
+    def stem(self, text: str, folder: str, suffixes: Sequence[str]) -> str:
+        """A name for files in a folder of it, with all these suffixes, from a text.
+
+        Of texts that come to the same, the later are numbered; so are those whose file is there.
+        """
+        first = re.sub(r"[^a-z0-9]+", "-", text.lower())[:LONGEST].strip("-") or "unnamed"
         stem, number = first, 1
-        while stem in self.taken or any(
-            self._is_foreign(f"{folder}/{stem}{suffix}")
-            for suffix in suffixes
-            for folder in (RUNS, "certificates")
-        ):
+        while self._is_taken(f"{folder}/{stem}", suffixes):
             number += 1
             stem = f"{first}-{number}"
-        self.taken.add(stem)
+        self.taken.add(f"{folder}/{stem}")
         return stem
+
+    def _is_taken(self, stem: str, suffixes: Sequence[str]) -> bool:
+        return stem in self.taken or any(self._is_foreign(stem + suffix) for suffix in suffixes)
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write the files of a report, and take away those of an earlier one that it has not."""
@@ -78,7 +79,7 @@ class Folder:
             file = self.path / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, "utf-8", "surrogateescape", "\n")
-        for parent in (RUNS, "certificates"):
+        for parent in (RUNS, PROOFS):
             left = self.path / parent
             if left.is_dir() and not any(left.iterdir()):
                 left.rmdir()

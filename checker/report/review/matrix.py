@@ -22,17 +22,27 @@ SIGNS: Final = {
     Verdict.INCONCLUSIVE: ("?", "open", "warn"),
 }
 """Of each verdict a sign, a word and a colour."""
+MEANINGS: Final = {
+    "violated": "by a run that is shown",
+    "proved": "for runs of any length",
+    "holds": "in every state of the scope",
+    "untested": "nothing put it to the test",
+    "open": "the search ended too early to tell",
+}
 
 Linked = Callable[[Result], str | None]
 
 
 @frozen
 class Cell:
-    """A verdict: sign, word and colour; more: its size or why. wrong: not as it should be."""
+    """A verdict: sign, word and colour; size: of its run; more: why it is so. wrong: not as it
+    should be.
+    """
 
     sign: str
     word: str
     colour: str
+    size: str
     more: str
     wrong: bool
     link: str | None
@@ -40,9 +50,9 @@ class Cell:
 
 @frozen
 class Row:
-    """A case: what it is called, of which target, how it went; None where it has no such property.
+    """A case: its target, which of several it is, how it went; None where it has no such property.
 
-    anchor: where the rest of it is told.
+    anchor: where the rest of it is told. follows: whether the row before is of the same target.
     """
 
     name: str
@@ -50,6 +60,7 @@ class Row:
     mark: str
     fine: bool
     anchor: str
+    follows: bool
     cells: tuple[Cell | None, ...]
 
 
@@ -102,20 +113,23 @@ def _row(
     linked: Linked,
 ) -> Row:
     found = {result.prop.name: result for result in results(report, run)}
-    status = report.status if isinstance(report, Examined) else run.status
-    cells = (found.get(prop.name) for prop in columns)
-    told = tuple(None if result is None else cell(result, linked) for result in cells)
-    return Row(name, run.label, MARKS[status][0], status is Status.OK, anchor, told)
+    several, follows = len(report.runs) > 1, run is not report.runs[0]
+    mark = "" if isinstance(report, Examined) else MARKS[run.status][0]
+    here = (found.get(prop.name) for prop in columns)
+    cells = tuple(None if result is None else cell(result, linked) for result in here)
+    fine = run.status is Status.OK
+    return Row(name, run.label if several else "", mark, fine, anchor, follows, cells)
 
 
 def cell(result: Result, linked: Linked) -> Cell:
     """A result, short."""
     sign, word, colour = SIGNS[result.verdict]
-    trace = result.trace
-    more = (result.reason or "") if trace is None else _size(result)
-    return Cell(sign, word, colour, more, result.complaint is not None, linked(result))
+    wrong = result.complaint is not None
+    return Cell(sign, word, colour, _size(result), result.reason or "", wrong, linked(result))
 
 
 def _size(result: Result) -> str:
-    assert result.trace is not None, "only a run has a size"
-    return f"{counted(result.trace.faults, 'fault')}, {counted(result.trace.lead, 'step')}"
+    trace = result.trace
+    return (
+        "" if trace is None else f"{counted(trace.faults, 'fault')}, {counted(trace.lead, 'step')}"
+    )

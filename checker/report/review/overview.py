@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,20 +37,6 @@ class Count:
     colour: str
 
 
-@frozen
-class Overview:
-    """The first screen. command: the line that makes the report again."""
-
-    title: str
-    fine: bool
-    headline: str
-    counts: tuple[Count, ...]
-    top: tuple[Violation, ...]
-    not_checked: tuple[str, ...]
-    next_moves: tuple[str, ...]
-    command: str
-
-
 def judged(studies: Iterable[Study]) -> list[tuple[Report, Run, Result]]:
     """The results that count, of all targets; not those of properties that speak of nothing."""
     return [
@@ -65,7 +52,8 @@ def headline(reports: Sequence[Report], of: int) -> str:
     fine = sum(report.status is Status.OK for report in reports)
     if fine == of:
         return "Everything is as expected." if of > 1 else "All is as expected."
-    return f"{of - fine} of {counted(of, 'target')} {'is' if of - fine == 1 else 'are'} not as expected."
+    verb = "is" if of - fine == 1 else "are"
+    return f"{of - fine} of {counted(of, 'target')} {verb} not as expected."
 
 
 def counts(studies: Sequence[Study], of: int) -> Iterator[Count]:
@@ -99,7 +87,6 @@ def not_checked(studies: Sequence[Study], of: int) -> Iterator[str]:
         if isinstance(report, Examined) and (unsaid := stack.left_out(report)):
             yield f"{report.target}: {unsaid}"
     yield from _beyond(reports)
-    yield from dict.fromkeys(line for study in studies for line in study.left_out)
 
 
 def _grouped(studies: Sequence[Study], verdict: Verdict, words: str) -> Iterator[str]:
@@ -131,31 +118,31 @@ def _beyond(reports: Sequence[Report]) -> Iterator[str]:
         yield f"faults that no case allows: {', '.join(sorted(faults - tried))}"
 
 
+Move = tuple[str, str | None]
+"""What to do, and the command for it."""
+
+
 def next_moves(
     studies: Sequence[Study], violations: Sequence[Violation], folder: str
-) -> Iterator[str]:
-    """What to do with it, each with its command."""
-    reports = [study.report for study in studies]
-    unexpected = [one for one in violations if one.is_unexpected]
-    if unexpected:
-        first = unexpected[0]
-        yield (
-            f"Decide on {first.result.prop.name} of {first.report.name}: read its page, then look "
-            f"for what mends it: rackproof verify --repair {shlex.quote(first.report.target)}"
-        )
-    verdicts = {result.verdict: report for report, _, result in judged(studies)}
-    if Verdict.INCONCLUSIVE in verdicts:
-        target = shlex.quote(verdicts[Verdict.INCONCLUSIVE].target)
-        yield f"Settle what is open: rackproof verify --time-limit 30min --memory 8GB {target}"
-    if Verdict.HOLDS in verdicts:
-        target = shlex.quote(verdicts[Verdict.HOLDS].target)
-        yield f"Prove what holds for runs of any length: rackproof verify --engine prove {target}"
-    if Verdict.VACUOUS in verdicts:
-        yield "Enlarge the scope of what was put to no test: its reasons are under the results"
-    if violations and not unexpected:
-        yield f"Keep the counterexamples as tests: rackproof verify {shlex.quote(folder)}"
-    if not reports:
-        yield "Give a target that can be loaded"
+) -> Iterator[Move]:
+    """What to do with it; folder: where the counterexamples are."""
+    first = next((one for one in violations if one.is_unexpected), None)
+    if first is not None:
+        what = f"Decide on {first.result.prop.name}: read its page, then look for all that mends it"
+        yield what, f"rackproof verify --repair {shlex.quote(first.report.target)}"
+    elif violations:
+        yield "Keep the counterexamples as tests", f"rackproof verify {shlex.quote(folder)}"
+    targets: dict[Verdict, str] = {}
+    for report, _, result in judged(studies):
+        targets.setdefault(result.verdict, shlex.quote(report.target))
+    if (target := targets.get(Verdict.INCONCLUSIVE)) is not None:
+        command = f"rackproof verify --time-limit 30min --memory 8GB {target}"
+        yield "Settle what is open with more time and memory", command
+    if (target := targets.get(Verdict.HOLDS)) is not None:
+        command = f"rackproof verify --engine prove {target}"
+        yield "Prove what holds, for runs of any length", command
+    if Verdict.VACUOUS in targets:
+        yield "Enlarge the scope of what was put to no test: why is told under Results", None
 
 
 @frozen
@@ -182,10 +169,15 @@ def firings(studies: Sequence[Study]) -> list[Firing]:
             possible.update(findings.fired)
             possible.update(findings.idle)
     found = [
-        Firing(kebab(name), kind, sentence, fired[name], possible[name])
+        Firing(kebab(name), kind, _plain(sentence), fired[name], possible[name])
         for name, (kind, sentence) in known.items()
     ]
     return sorted(found, key=lambda one: (one.fired, -one.of))
+
+
+def _plain(sentence: str) -> str:
+    """A sentence about any: {worker} crashes, of a worker."""
+    return re.sub(r"{(\w+)}", r"a \1", sentence)
 
 
 def idle_guards(studies: Iterable[Study]) -> list[Guard]:

@@ -40,15 +40,11 @@ class Covered:
 
 @frozen
 class Study:
-    """A target's report, what covers its cases (by label), and what its paths take.
-
-    left_out: what was not looked at, and why.
-    """
+    """A target's report, what covers its cases (by label), and what its paths take."""
 
     report: Report
     covered: Mapping[str, Covered]
     cost: CostReport | None = None
-    left_out: tuple[str, ...] = ()
 
 
 def study(target: Target, options: Options, progress: Progress | None, *, full: bool) -> Study:

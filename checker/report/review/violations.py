@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Final
 
+import attrs
 from attrs import frozen
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.explain import Explanation, explain
+from rackproof.checker.report.forms import FORMS
+from rackproof.checker.report.page import page
 from rackproof.checker.report.review.folder import RUNS, Folder
 from rackproof.checker.report.stack import mended
-from rackproof.checker.saving import as_yaml
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
+
+SUFFIXES: Final = (".html", *(form.suffix for form in FORMS.values()))
 
 
 @frozen
 class Violation:
-    """A result with its run explained; stem: what its files are called. files: its other forms, by
-    what they are in words, each with its name and its text.
-    """
+    """A result with its run explained; stem: what its files are called."""
 
     report: Report
     run: Run
     result: Result
     stem: str
     explanation: Explanation
-    files: Mapping[str, tuple[str, str]]
 
     @property
     def page(self) -> str:
         """Where its page is, from the index."""
         return f"{RUNS}/{self.stem}.html"
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """Where its other forms are, by what they are called."""
+        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in FORMS.values()}
 
     @property
     def where(self) -> str:
@@ -74,20 +82,20 @@ def _gravity(violation: Violation) -> tuple[bool, int, int]:
 def _violation(report: Report, run: Run, result: Result, folder: Folder) -> Violation:
     target = report.file.stem if report.file else report.target
     label = "" if run.label == AS_REPORTED else run.label
-    stem = folder.stem(f"{target} {result.prop.name} {label}")
-    explanation = explain(report, run, result, f"rackproof verify {report.target}")
-    files = dict(_forms(report, run, result, stem, folder))
-    return Violation(report, run, result, stem, explanation, files)
+    stem = folder.stem(f"{target} {result.prop.name} {label}", RUNS, SUFFIXES)
+    again = f"rackproof verify {shlex.quote(report.target)}"
+    explanation = attrs.evolve(explain(report, run, result, again), folder=folder.path / RUNS)
+    return Violation(report, run, result, stem, explanation)
 
 
-def _forms(
-    report: Report, run: Run, result: Result, stem: str, folder: Folder
-) -> Iterator[tuple[str, tuple[str, str]]]:
-    assert report.scenario is not None, "it was loaded"
-    text = as_yaml(report.scenario, run, result, folder.path / RUNS)
-    yield "a scenario that replays it", (f"{stem}.yaml", text)
+def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
+    """The files of a violation by their names: its page, and its run in every other form.
 
-
-def found_at(several: Sequence[Violation]) -> dict[int, Violation]:
-    """The violations by the identity of their results."""
-    return {id(one.result): one for one in several}
+    back: the pages of the report by what they are called, from the index.
+    """
+    forms = {f"{violation.stem}{form.suffix}": form for form in FORMS.values()}
+    links = {name: f"../{address}" for name, address in back.items()}
+    links |= {form.name: file for file, form in forms.items()}
+    files = {file: form.write(violation.explanation) for file, form in forms.items()}
+    files[f"{violation.stem}.html"] = page(violation.explanation, links)
+    return {f"{RUNS}/{file}": text for file, text in files.items()}
