@@ -10,13 +10,16 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.scenarios import quantities
+
+if TYPE_CHECKING:
+    from rackproof.checker.engines import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -141,6 +144,33 @@ def cli() -> None:
     """
 
 
+def _options(
+    engine: str,
+    sizes: Sequence[str],
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    **flags: bool,
+) -> Options:
+    """How to explore, and whatever which sizes are."""
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+
+    racks = "workers" in sizes
+    if racks and len(set(sizes)) > 1:
+        raise click.UsageError("--any workers is asked by itself")
+    if sizes and (engine == "prove") is racks and engine != "auto":
+        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
+    return Options(
+        "search" if racks else engine,
+        workers,
+        memory,
+        time_limit,
+        open=() if racks else tuple(dict.fromkeys(sizes)),
+        racks=racks,
+        **flags,
+    )
+
+
 @cli.command(epilog="Example: rackproof verify docs/examples/lease.py:world")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option(
@@ -216,24 +246,17 @@ def verify(
     holds, the mechanisms that it needs are told, those that cover for one another, and those that
     are redundant in this scope. Each was explored.
     """
-    from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    racks = "workers" in sizes
-    if racks and len(set(sizes)) > 1:
-        raise click.UsageError("--any workers is asked by itself")
-    if sizes and (engine == "prove") is racks and engine != "auto":
-        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
-    options = Options(
-        "search" if racks else engine,
+    options = _options(
+        engine,
+        sizes,
         workers,
         memory,
         time_limit,
-        coverage,
-        reduce,
+        coverage=coverage,
+        reduce=reduce,
         repair=repair,
-        open=() if racks else tuple(dict.fromkeys(sizes)),
-        racks=racks,
     )
     session = Session(options, int(verbose) - int(quiet), json_file, junit, save, explains)
     return session.verify(targets)
@@ -384,6 +407,54 @@ def _setting(text: str) -> tuple[str, float]:
         return name.strip(), quantities.duration(amount)
     except ValueError as error:
         raise click.UsageError(f"--set {name}: {error}") from None
+
+
+@cli.command(
+    epilog="Example: rackproof report scenarios/bugs/dynamo-7930-guided-request-migrated.yaml "
+    "--out review"
+)
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--out", type=PLACE, required=True, metavar="DIR", help="Write the pages here.")
+@click.option("--title", metavar="TEXT", help="What the report is called.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "search", "prove"]),
+    default="auto",
+    show_default=True,
+    help="Every state, or proofs for runs of any length, or both.",
+)
+@click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
+@click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
+@click.option("--full", is_flag=True, help="Costs too, however many targets there are.")
+@exploration
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not as it should be.")
+def report(
+    targets: Sequence[str],
+    out: Path,
+    title: str | None,
+    engine: str,
+    sizes: Sequence[str],
+    repair: bool,
+    full: bool,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    quiet: bool,
+) -> int:
+    """Verify targets, and write pages about them for a design review.
+
+    DIR/index.html has the verdicts, what to look at first, what was not checked, and which
+    transitions and guards took no part; it leads to a page for each counterexample (with its other
+    forms beside it), the state machines of the protocol, and what recovery costs. The pages need no
+    network. An earlier report in DIR is written over; what else is there is left alone.
+
+    A TARGET is as for verify, and so is the exit status.
+    """
+    from rackproof.checker.report.review import Review  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = _options(engine, sizes, workers, memory, time_limit, repair=repair)
+    return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
