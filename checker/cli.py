@@ -457,6 +457,64 @@ def report(
     return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 
+@cli.command(epilog="Example: rackproof diff stack:trtllm stack:trtllm-quiescent --exam crash")
+@click.argument("targets", nargs=-1, required=True, metavar="A [B]")
+@click.option(
+    "--with-fix", "fixed", is_flag=True, help="Compare a scenario with its own fix (B is left out)."
+)
+@click.option(
+    "--git", "commits", nargs=2, metavar="REV1 REV2", help="Compare A in one commit and another."
+)
+@click.option("--exam", metavar="NAME", help="Compare two stacks in this exam (default: in all).")
+@click.option(
+    "--property", "properties", multiple=True, metavar="NAME", help="Only this; more than once."
+)
+@click.option(
+    "--costs/--no-costs",
+    default=None,
+    help="Compare what paths take (default: unless stacks are compared in all exams).",
+)
+@exploration
+@click.option("--markdown", type=OUTPUT, metavar="FILE", help="Also write Markdown (-: stdout).")
+@output
+def diff(
+    targets: Sequence[str],
+    fixed: bool,
+    commits: Sequence[str] | None,
+    exam: str | None,
+    properties: Sequence[str],
+    costs: bool | None,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    markdown: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Tell what differs between two worlds: as written, in what they do, what holds, what it costs.
+
+    A and B are scenarios, stacks (stack:NAME) or worlds (file.py:NAME); or such as they are in a
+    commit: main:scenarios/mine.yaml, HEAD~1:lease.py:world. A scenario alone is compared with its
+    fix. With --git, A is compared between two commits. Files of commits are put into a folder of
+    their own; a commit that has a rackproof itself is looked at by that one.
+
+    Transitions and behaviours that are gained and lost are told, the shortest run of each that the
+    other cannot do, verdicts and costs that changed, and what was not compared.
+
+    Exit status: 0 nothing got worse; 1 a property is violated that was not, or is open that held;
+    2 bad input; 3 it could not be told.
+    """
+    from rackproof.checker.diff.command import Diff  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = Options("search", workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    asked = Diff(session, exam, properties, costs, fixed)
+    return asked.tell(targets, commits or (), markdown)
+
+
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
 @EXPLAIN
