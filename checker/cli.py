@@ -152,6 +152,19 @@ def cli() -> None:
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@click.option("--sarif", type=OUTPUT, metavar="FILE", help="Also write SARIF (-: stdout).")
+@click.option(
+    "--summary", type=OUTPUT, metavar="FILE", help="Also write a summary in Markdown (-: stdout)."
+)
+@click.option(
+    "--annotations",
+    type=click.Choice(["github"]),
+    help="Print an error at each line that is not met, and add to the summary of the job.",
+)
+@click.option("--strict", is_flag=True, help="Fail also where nothing put a property to the test.")
+@click.option(
+    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
+)
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
@@ -173,6 +186,11 @@ def verify(
     time_limit: float | None,
     save: Path | None,
     junit: str | None,
+    sarif: str | None,
+    summary: str | None,
+    annotations: str | None,
+    strict: bool,
+    exams: Sequence[str],
     coverage: bool,
     repair: bool,
     reduce: bool,
@@ -191,7 +209,9 @@ def verify(
 
     A stack is explored in every exam (rackproof list exams) against every property: each is told
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
-    that would mend it there. Example: rackproof verify stack:dynamo
+    that would mend it there. Example: rackproof verify stack:dynamo --exam crash
+
+    What build systems read (--junit, --sarif, --annotations, --summary) is told in docs/ci.md.
 
     With --engine prove, what holds is proved for runs of any length, by an invariant that two
     solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
@@ -219,8 +239,19 @@ def verify(
         repair=repair,
         open=() if racks else tuple(dict.fromkeys(sizes)),
         racks=racks,
+        exams=tuple(dict.fromkeys(exams)),
     )
-    session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
+    session = Session(
+        options,
+        int(verbose) - int(quiet),
+        json_file,
+        junit,
+        save,
+        sarif,
+        summary,
+        annotations is not None,
+        strict,
+    )
     return session.verify(targets)
 
 

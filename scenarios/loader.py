@@ -172,4 +172,4 @@ def _expectation(place: Place) -> Expectation | None:
         return None
     length = found["violated"].record(("steps", "faults"), "its steps and faults")
     numbers = {key: item.whole(0) for key, item in length.items()}
-    return Expectation("violated", **numbers)
+    return Expectation("violated", numbers.get("steps"), numbers.get("faults"))
