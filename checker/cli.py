@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import inspect
 import os
 import sys
 import traceback
@@ -13,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from rackproof.checker.report.forms import FORMS
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.scenarios import quantities
 
@@ -34,6 +36,9 @@ KINDS: Final = (
     "quantities",
     "durations",
 )
+
+
+MODEL_FORMATS: Final = ("aiger", "btor2", "promela", "murphi", "tla", "machines")
 
 
 class Quantity(click.ParamType[float]):
@@ -448,34 +453,60 @@ def check_certificate(
     return report(files, time_limit, ["z3", "cvc5"] if solver == "both" else [solver], json_file)
 
 
-@cli.command(epilog="Example: rackproof export docs/examples/lease.py:world --to aiger")
-@click.argument("target", metavar="SCENARIO")
+@cli.command(epilog="Example: rackproof export docs/examples/lease.py:world --to markdown")
+@click.argument("target", metavar="TARGET")
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["aiger", "btor2", "promela", "murphi", "tla"]),
+    type=click.Choice([*MODEL_FORMATS, *FORMS]),
     required=True,
-    help="The format.",
+    metavar="FORM",
+    help="The format; see below.",
 )
 @click.option(
     "--property",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this property, and what it depends on (may be repeated).",
+    help="A model: only this property, and what it depends on. A run: one that violates this. "
+    "More than once.",
 )
 @click.option("--fixed", is_flag=True, help="With the fix of the scenario.")
+@click.option("--exam", metavar="NAME", help="Where a stack is examined.")
 @click.option("--out", type=OUTPUT, metavar="FILE", help="Write it here (default: stdout).")
-def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str | None) -> int:
-    """Write a scenario's world, and what must hold in it, for another checker.
+def export(
+    target: str, form: str, names: Sequence[str], fixed: bool, exam: str | None, out: str | None
+) -> int:
+    """Write a run, explained, in a form to hand on; or a model for another checker.
 
-    aiger and btor2 have one output, which is true where a property is false (or where the model
-    raises an error); AIGER is binary where FILE ends in .aig. Promela has LTL formulas, Murphi and
-    TLA+ invariants, of what must always hold; the .cfg of TLA+ is written beside FILE.
+    A run, with all that is known of it:
+
+    {runs}
+
+    The run is the shortest that violates what the scenario expects to be violated, or NAME; of a
+    scenario with steps:, these steps, unless a property is named. For a stack, say --exam,
+    --property or both. Where nothing is violated, nothing is written: exit status 2.
+
+    A model, with what must hold in it: aiger and btor2 have one output, which is true where a
+    property is false (or where the model raises an error); AIGER is binary where FILE ends in .aig.
+    promela has LTL formulas, murphi and tla invariants, of what must always hold; the .cfg of TLA+
+    is written beside FILE. machines are the state machines of its fields, as Mermaid in Markdown:
+    what may change each, and whether it was seen to.
     """
+    if form in FORMS:
+        from rackproof.checker.report.forms.command import export as write_run  # noqa: PLC0415
+
+        return write_run(target, form, names, fixed=fixed, exam=exam, out=out)
+    if exam is not None:
+        raise click.UsageError(f"--exam {exam}: is for runs; {form} is of a model")
     from rackproof.checker.export.command import export as write  # noqa: PLC0415
 
     return write(target, form, names, fixed=fixed, out=out)
+
+
+export.help = inspect.cleandoc(export.help or "").replace(
+    "{runs}", "\b\n" + "\n".join(f"  {form.name:<9} {form.words}" for form in FORMS.values())
+)
 
 
 @cli.command(epilog="Example: rackproof simulate scenarios/performance/rack-study.yaml")

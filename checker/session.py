@@ -210,7 +210,7 @@ def _replayed(file: Path) -> tuple[Scenario, Replayed]:
     return scenario, replay(scenario)
 
 
-def as_json(data: list[dict[str, Any]]) -> str:
+def as_json(data: list[dict[str, Any]] | dict[str, Any]) -> str:
     """A report for a machine; a lone surrogate, which has no encoding, is escaped."""
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return _SURROGATE.sub(lambda found: ascii(found[0])[1:-1], text)

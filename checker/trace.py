@@ -66,8 +66,12 @@ class Step:
 
     @property
     def words(self) -> str:
-        """The step in words, with names."""
-        return self.firing.words(self.system)
+        """What the step came to, in words, with names."""
+        drawn = self.system.picture
+        if drawn is None:
+            return self.firing.words(self.system)
+        sentence = drawn.sentence(self.before, self.firing, self.after)
+        return sentence.format(**self.firing.named(self.system))
 
 
 def _label(system: System, shape: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 from rackproof.checker.explain.drawn import message, picture
 from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Moment
@@ -37,6 +38,9 @@ def explain(report: Report, run: Run, result: Result, reproduce: str) -> Explana
         notes=scenario.notes if scenario else None,
         timing=timing,
         mends=tuple(_fix(report, result)),
+        setting=run.case.setting,
+        base=scenario.path.parent if scenario else Path(),
+        fewest_faults=result.fewest_faults,
     )
 
 
@@ -59,6 +63,8 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
             (key, told, told == fact.wanted)
             for (key, told), fact in zip(facts, replayed.facts, strict=True)
         ),
+        setting=scenario.case.setting,
+        base=scenario.path.parent,
     )
 
 

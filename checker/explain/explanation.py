@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
@@ -16,6 +17,7 @@ from rackproof.checker.timing.possible import Possible
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
 from rackproof.scenarios.fields import Field, Fields
+from rackproof.scenarios.schema import Setting
 
 
 @frozen
@@ -130,7 +132,9 @@ class Explanation:
     in which state it fails. culprits: the identifiers for which it does, by parameter. reads: the
     labels of the fields that it speaks of. scope: how much was explored, in words. complaints: what
     in a replay is not as written. facts: what it was to lead to: in words, what was found, and
-    whether that is as written.
+    whether that is as written. setting: what describes the world; its relative paths begin in
+    ``base``. folder: where what is written of it is going to lie. fewest_faults: whether it was
+    shown that no run with fewer faults violates the property.
     """
 
     title: str
@@ -154,6 +158,10 @@ class Explanation:
     mends: tuple[Mend, ...] = ()
     complaints: tuple[str, ...] = ()
     facts: tuple[tuple[str, str, bool], ...] = ()
+    setting: Setting | None = None
+    base: Path = Path()
+    folder: Path = Path()
+    fewest_faults: bool = False
 
     @cached_property
     def fields(self) -> Fields:

@@ -56,13 +56,21 @@ def _pauses(pauses: Sequence[float | None]) -> Iterator[str]:
 
 
 def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:
-    """What a step changed, field by field; that a fault uses up its budget goes without saying."""
+    """What a step changed, field by field."""
+    for name, before, after in changed(step, fields):
+        yield f"{name}: {before} -> {after}"
+
+
+def changed(step: Step, fields: Fields) -> Iterator[tuple[str, str, str]]:
+    """The fields that a step changed, by name, with the values before and after it in words; that
+    a fault uses up its budget goes without saying.
+    """
     spent = ("_left", f".{step.firing.transition.name}")
     for change in step.changes:
         field = fields.by_label.get(change.label)
         if field is not None and not (step.is_fault and change.label.endswith(spent)):
             before, after = field.words(change.before), field.words(change.after)
-            yield f"{fields.short[change.label]}: {before} -> {after}"
+            yield fields.short[change.label], before, after
 
 
 def wrapped(parts: list[str], indent: str) -> list[str]:

@@ -1,0 +1,53 @@
+"""Names as they may go into a file: whatever a world or a scenario calls its things, it is text.
+
+What steers a reader (control characters, marks that turn the direction of writing, lone surrogates,
+line breaks) is shown escaped, as on a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rackproof.checker.report.screen import shown
+
+MENTIONS: Final = re.compile(
+    r"""(?<=@)(?=\w)                     # @somebody
+      | (?<=\#)(?=\d)                    # #123, owner/name#123
+      | (?<=\bGH-)(?=\d)                 # GH-123
+      | (?<=:)(?=//)                     # https://...
+      | (?<=\bwww)(?=\.)                 # www...
+      | (?<=[0-9a-f]{6})(?=[0-9a-f])     # the name of a commit
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Where GitHub begins to see more in a text than a text."""
+UNSEEN: Final = "<!-- -->"
+_PUNCTUATION: Final = re.compile(
+    r"""[\\`*\[|~$]
+      | (?<!\w)_ | _(?!\w)   # inside a word it is a letter
+      | :(?=[\w+-]+:)        # :smile:
+    """,
+    re.VERBOSE,
+)
+_BEGINNING: Final = re.compile(r"^\d*(?=[-+=#>.)])")
+"""Of a list, a heading, a quotation."""
+_HTML: Final = str.maketrans({"<": "&lt;", "&": "&amp;"})
+_LINK: Final = re.compile(r"https?://[\w.~%/?#=&+:@,-]+")
+
+
+def line(text: str) -> str:
+    """A text on one line, in which nothing steers."""
+    return shown(text.strip()).replace("\n", "\\n")
+
+
+def in_markdown(text: str) -> str:
+    """A text that Markdown, as GitHub reads it, shows as it is."""
+    pieces = (piece.translate(_HTML) for piece in MENTIONS.split(line(text)))
+    escaped = UNSEEN.join(_PUNCTUATION.sub(r"\\\g<0>", piece) for piece in pieces)
+    return _BEGINNING.sub(r"\g<0>\\", escaped, count=1)
+
+
+def link(text: str) -> str:
+    """An address as a link; whatever else it is, as a text."""
+    return f"<{text}>" if _LINK.fullmatch(text) else in_markdown(text)
