@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from rackproof.checker.explain import necessity, study
+from rackproof.checker.explain.bound import Bound
 from rackproof.checker.explain.drawn import message, picture
 from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Moment
 from rackproof.checker.explain.study import Study
@@ -27,8 +28,26 @@ from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Scenario
 
 
-def explain(report: Report, run: Run, result: Result, reproduce: str) -> Explanation:
-    """Explain a violation; reproduce: the command that shows it again."""
+def explain(
+    report: Report,
+    run: Run,
+    result: Result,
+    reproduce: str,
+    deep: bool = False,
+    bound: Bound | None = None,
+) -> Explanation:
+    """Explain a violation; reproduce: the command that shows it again. deep: with what needs
+    exploring again (the pivot, the near miss, what is the smallest, what mends it), within a bound.
+    """
+    found = _explained(report, run, result, reproduce)
+    if not deep:
+        return found
+    from rackproof.checker.explain.deep import deepened  # noqa: PLC0415
+
+    return deepened(found, report, run, result, bound or Bound())
+
+
+def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Explanation:
     trace = result.trace
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)

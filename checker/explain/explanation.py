@@ -70,15 +70,18 @@ class Moment:
 class Pivot:
     """The last step before which another choice would have saved the run.
 
-    number: that step. instead: in words, what else could have happened there, from where some way
-    on does not end in the violation. mechanisms: changes with which that step would not have been
-    possible, or would have led elsewhere. words: all of that in a sentence or two.
+    number: that step, the last of those at which another choice or a mechanism would have saved it.
+    choice: the step of that choice; None where that could not be told, 0 where there is none.
+    instead: in words, what else could have happened there, from where some way on does not end in
+    the violation. mechanisms: under which changes a step would not have been possible, or would
+    have led elsewhere, and which. words: all of that in a sentence or two.
     """
 
     number: int
     words: str
     instead: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
+    choice: int | None = None
 
 
 @frozen
@@ -110,7 +113,8 @@ class Mend:
 
     changes: such as "finish-latch: false -> true". verdict: what was found with it, in words.
     source: whose idea it is, such as "the scenario's fix" or "a least change of mechanisms".
-    side_effects: what is violated only with it.
+    side_effects: the properties that are violated only with it (or, of those that must be
+    reachable, no longer are).
     """
 
     changes: tuple[str, ...]
@@ -145,7 +149,7 @@ class Explanation:
     faults and steps are needed, in sentences. unexplained: why there is no more to say. setting:
     what describes the world; its relative paths begin in ``base``. folder: where what is written of
     it is going to lie. fewest_faults: whether it was shown that no run with fewer faults violates
-    the property.
+    the property. untold: what was asked and could not be found out, with why.
     """
 
     title: str
@@ -178,6 +182,7 @@ class Explanation:
     base: Path = Path()
     folder: Path = Path()
     fewest_faults: bool = False
+    untold: tuple[str, ...] = ()
 
     @cached_property
     def fields(self) -> Fields:
