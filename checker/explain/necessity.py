@@ -14,7 +14,7 @@ LeadsThere = Callable[[Trace], bool]
 """Whether a run comes to the violation."""
 
 MOST_STEPS: Final = 100
-"""Of longer runs it is not asked which steps they need."""
+"""Of longer runs it is asked only of steps that are enough whether they are needed."""
 MOST_AT_ONCE: Final = 40
 """Nor of those that are longer than this, where it is not asked for."""
 
@@ -34,14 +34,14 @@ def leads_there(trace: Trace, prop: Property) -> LeadsThere:
     return leads
 
 
-def needed(run: SubRun, leads: LeadsThere) -> dict[int, bool]:
-    """Of each step of a run, whether the others do not lead there without it.
+def needed(run: SubRun, candidates: Sequence[int], leads: LeadsThere) -> dict[int, bool]:
+    """Of some steps of a run, whether the others do not lead there without it.
 
     What becomes impossible without it is left out too, or changes nothing any more.
     """
     return {
         number: not _does(run.only([n for n in run.numbers if n != number]), leads)
-        for number in run.numbers
+        for number in candidates
     }
 
 
@@ -91,7 +91,7 @@ def told(moments: Sequence[Moment], least: Sequence[int]) -> Iterator[str]:
             what = f"the {_kebab(moment)} of step {moment.number}"
             does = "do not lead there" if moment.needed else "lead there all the same"
             yield f"Without {what} the other steps {does}."
-    if known and all(moment.needed for moment in known):
+    if known and all(moment.needed for moment in moments):
         yield "No step can be left out: without any one of them the others do not lead there."
     elif least:
         yield (f"{alone(least)} ({len(least)} of {len(moments)}){_rest(least)}.")

@@ -56,10 +56,11 @@ class Study:
     @cached_property
     def needed(self) -> Mapping[int, bool]:
         """Of each step, whether the others do not lead there without it, as far as it is known."""
-        if self.slice is None or len(self.trace.steps) > MOST_STEPS:
+        if self.slice is None:
             return {}
         run = whole(self.trace)
-        return needed(run, self.leads)
+        is_short = len(run.numbers) <= MOST_STEPS
+        return needed(run, run.numbers if is_short else self.enough, self.leads)
 
     @cached_property
     def enough(self) -> tuple[int, ...]:

@@ -25,9 +25,7 @@ WIDTH: Final = 100
 MOST_TOLD: Final = 8
 """Conditions under which nothing changes any more that are told; the rest are counted."""
 RESTS: Final = "None of this changes any more, whatever else may happen of its own accord:"
-LOOPS: Final = (
-    "It goes round for ever; what else is owed to happen is never possible on the way, as"
-)
+LOOPS: Final = "It goes round for ever; what else is owed to happen is not possible there, as"
 _TIMING: Final = "Timing: "
 FAULT, BAD, DIM, HEAD = "red", "yellow", "dim", "bold"
 
