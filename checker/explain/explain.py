@@ -6,11 +6,15 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+from attrs import evolve
+
 from rackproof.checker.explain.bound import Bound
 from rackproof.checker.explain.drawn import message, picture
-from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Moment
+from rackproof.checker.explain.explanation import Explanation, Moment
+from rackproof.checker.explain.footing import of_replay, of_result
+from rackproof.checker.explain.mends import known
 from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report.setting import remedy, scope_in_words
+from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
@@ -43,12 +47,13 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
     timing = possible(trace)
     drawn = picture(trace.system)
     scenario = report.scenario
+    mends = tuple(one.mend for one in known(report, run, result))
     return Explanation(
         title=report.name,
         trace=trace,
         moments=tuple(_moments(trace, timing)),
         lanes=drawn.lanes,
-        footing=Footing(reproduce),
+        footing=of_result(report, result, reproduce, mends, timing is not None),
         prop=result.prop,
         verdict=result.words,
         culprits=tuple(trace.culprits(result.prop)),
@@ -56,7 +61,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
         timing=timing,
-        mends=tuple(_fix(report, result)),
+        mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),
         fewest_faults=result.fewest_faults,
@@ -72,7 +77,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         trace=trace,
         moments=tuple(_moments(trace, timing)),
         lanes=picture(trace.system).lanes,
-        footing=Footing(reproduce),
+        footing=evolve(of_replay(scenario, replayed), reproduce=reproduce),
         scope=scope_in_words(scenario.case.setting),
         source=scenario.source,
         notes=scenario.notes,
@@ -101,9 +106,3 @@ def _moments(trace: Trace, timing: Possible | None) -> Iterator[Moment]:
             charge=charge,
             beliefs=tuple(drawn.beliefs(step.after)),
         )
-
-
-def _fix(report: Report, result: Result) -> Iterator[Mend]:
-    told = remedy(report, result)
-    if told:
-        yield Mend((told,), "", "the scenario's fix")
