@@ -54,7 +54,9 @@ def as_data(report: Report, footing: Footing | None = None) -> dict[str, Any]:
         data.update(repair.as_data(report.diagnosis))
     if report.complaints:
         data["complaints"] = report.complaints
-    return data if footing is None else {**data, **footing_as_data(footing)}
+    if footing is not None and report.runs:
+        data.update(footing_as_data(footing))
+    return data
 
 
 def _examined(report: Examined) -> dict[str, Any]:

@@ -73,8 +73,9 @@ class Terminal:
             self._diagnosis(report, several)
             self._notes(report, several)
             self._coverage(report, several)
-        for footing in footings if in_full else ():
-            self.footing(footing)
+        for report, footing in zip(reports, footings, strict=False):
+            if in_full and report.runs:
+                self.footing(footing)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
         self.summary(reports, of)
@@ -264,10 +265,9 @@ class Terminal:
             if len(run.trace.steps) == len(run.steps):
                 for fact in run.facts:
                     self.out.print(f"  {fact.key}: {seen(run, fact)}", soft_wrap=True)
+            self.footing(of_replay(scenario, run))
         for line in run.complaints:
             self.out.print(line, soft_wrap=True)
-        if self.verbosity >= 0:
-            self.footing(of_replay(scenario, run))
         text = "not as written" if run.complaints else "as written"
         done = f"{len(run.trace.steps)} of {counted(len(run.steps), 'step')}"
         self.out.print(Text(f"{text}: {done}", "bold red" if run.complaints else "green"))
