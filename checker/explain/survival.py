@@ -21,7 +21,9 @@ from rackproof.checker.lowering.relation import Relation
 from rackproof.checker.native.columns import Column
 from rackproof.checker.search import Exploration, Limits, explore
 from rackproof.checker.searched import model_error
+from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Item, Kind, Property, Scope, System, Transition
+from rackproof.scenarios.steps import kebab
 
 MOST_STATES: Final = 50_000
 """Of a world with more states nothing is told."""
@@ -51,6 +53,25 @@ class Fate:
     def survives(self) -> str:
         """Whether the item survives the fault: always, sometimes or never."""
         return SOMETIMES if self.kept and self.lost else ALWAYS if self.kept else NEVER
+
+    @property
+    def words(self) -> str:
+        """All of that in a sentence."""
+        of = f" of {' and '.join(self.at)}" if self.at else ""
+        told = f"{self.survives} survives {kebab(self.fault.name)}{of}"
+        if not self.lost:
+            return told
+        cases = f"lost in {self.lost} of {self.kept + self.lost} cases"
+        back = _listed([transition for transition, _ in self.back])
+        again = f"comes back by {back}" if back else "never comes back"
+        ends = f"; {counted(self.for_good, 'state')} end without it" if self.for_good else ""
+        return f"{told}: {cases}, and {again}{ends}"
+
+
+def _listed(transitions: Sequence[Transition[..., Any]]) -> str:
+    """Names of transitions, as in scenarios."""
+    *most, last = [kebab(transition.name) for transition in transitions] or [""]
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 @frozen
