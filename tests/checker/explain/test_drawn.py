@@ -1,10 +1,15 @@
 """How worlds are drawn that do not say: lanes of identifiers, and between whom steps pass."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import attrs
 import pytest
 from worlds import WORLDS
 
 from rackproof.checker.explain.drawn import WORLD, message, picture
+from rackproof.checker.explain.survival import survival
 from rackproof.checker.trace import Step
 from rackproof.model.kernel import Kind, Message, System, successors
 
@@ -56,3 +61,19 @@ def test_every_step_passes_between_lanes_and_a_fault_hits_one(name: str) -> None
             assert {found.source, found.target} <= lanes
             assert firing.transition.kind is not Kind.FAULT or found.source == found.target
             state = after
+
+
+def test_the_picture_that_the_manual_shows() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "modelling.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    scope: dict[str, Any] = {"__name__": "leader"}
+    for block in blocks:
+        if "world = System(" in block or "Picture(" in block:
+            exec(block, scope)
+    system = attrs.evolve(scope["world"], picture=scope["drawn"])
+    assert passed(system, "elect") == Message("node-0", "client")
+    led = scope["elect"](system.initial, 1)
+    (belief,) = scope["beliefs"](scope["crash"](led, 1))
+    assert (belief.subject, belief.truth, belief.agrees) == ("node-1", "is dead", False)
+    (fate,) = survival(system).fates
+    assert (fate.survives, fate.back) == ("sometimes", ())
