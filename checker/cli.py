@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -78,6 +78,30 @@ class Kinds(click.ParamType[tuple[str, ...]]):
         near = difflib.get_close_matches(word, KINDS, n=1)
         told = f"did you mean {near[0]}?" if near else f"there are: {', '.join(KINDS)}"
         raise click.BadParameter(f"there is no kind {value!r}; {told}", ctx, param)
+
+
+class Names(click.ParamType[tuple[str, ...]]):
+    """Names with commas between them, each one of those that are known."""
+
+    name = "names"
+
+    def __init__(self, known: Collection[str]) -> None:
+        """Take the names that are known."""
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Tell them apart."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(name.strip() for name in str(value).split(",") if name.strip())
+        for name in names:
+            if name not in self.known:
+                near = difflib.get_close_matches(name, self.known, n=1)
+                told = f"did you mean {near[0]}?" if near else f"there are: {', '.join(self.known)}"
+                self.fail(f"there is no {name!r}; {told}", param, ctx)
+        return names
 
 
 class Named(click.Path):
@@ -156,6 +180,13 @@ def cli() -> None:
     metavar="DIR",
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
+@click.option(
+    "--forms",
+    type=Names(FORMS),
+    default=(),
+    metavar="A,B,...",
+    help="With --save, write each counterexample in these too (rackproof export --help).",
+)
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
@@ -177,6 +208,7 @@ def verify(
     memory: int | None,
     time_limit: float | None,
     save: Path | None,
+    forms: tuple[str, ...],
     junit: str | None,
     coverage: bool,
     repair: bool,
@@ -209,6 +241,8 @@ def verify(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
+    if forms and save is None:
+        raise click.UsageError("--forms says how to write counterexamples; --save DIR says where")
     racks = "workers" in sizes
     if racks and len(set(sizes)) > 1:
         raise click.UsageError("--any workers is asked by itself")
@@ -225,7 +259,7 @@ def verify(
         open=() if racks else tuple(dict.fromkeys(sizes)),
         racks=racks,
     )
-    session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
+    session = Session(options, int(verbose) - int(quiet), json_file, junit, save, forms)
     return session.verify(targets)
 
 

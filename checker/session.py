@@ -40,6 +40,7 @@ class Session:
     json_file: str | None = None
     junit_file: str | None = None
     save_to: Path | None = None
+    save_as: Sequence[str] = ()
     reports: list[Report] = field(factory=list)
     troubles: list[Status] = field(factory=list)
 
@@ -98,7 +99,9 @@ class Session:
 
     def _save(self) -> Saved:
         try:
-            return Saved() if self.save_to is None else save(self.reports, self.save_to)
+            return (
+                Saved() if self.save_to is None else save(self.reports, self.save_to, self.save_as)
+            )
         except OSError as error:
             self._cannot_write(self.save_to, error)
             return Saved()
