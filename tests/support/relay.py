@@ -6,6 +6,7 @@ is handed to it. ``explained`` is that run with everything found out about it, b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import networkx as nx
@@ -21,7 +22,7 @@ from rackproof.checker.explain import (
     Pivot,
     Smallest,
 )
-from rackproof.checker.timing.possible import charges, possible
+from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace, for_ever, run
 from rackproof.model.kernel import (
     Belief,
@@ -31,7 +32,6 @@ from rackproof.model.kernel import (
     Fairness,
     Firing,
     Identifiers,
-    Kind,
     Lane,
     Message,
     Picture,
@@ -228,12 +228,10 @@ SHORT = (
 )
 
 
-def moments(trace: Trace) -> tuple[Moment, ...]:
+def moments(trace: Trace, timing: Possible) -> tuple[Moment, ...]:
     """Its steps, with times, costs and beliefs; each depends on the one before."""
     drawn = trace.system.picture
-    timing = possible(trace)
     assert drawn is not None
-    assert timing is not None
     return tuple(
         Moment(
             number,
@@ -253,17 +251,18 @@ def moments(trace: Trace) -> tuple[Moment, ...]:
 
 def bare(trace: Trace, title: str = "A run") -> Explanation:
     """A run with what is there of every run."""
-    drawn = trace.system.picture
+    drawn, timing = trace.system.picture, possible(trace)
     assert drawn is not None
+    assert timing is not None
     return Explanation(
         title,
         trace,
-        moments(trace),
+        moments(trace, timing),
         drawn.lanes,
         Footing("rackproof verify relay.py:world"),
         LIVING,
         f"violated: {trace.faults} fault, {len(trace.steps)} steps",
-        timing=possible(trace),
+        timing=timing,
     )
 
 
@@ -313,6 +312,7 @@ def explained(world: System | None = None) -> Explanation:
     )
 
 
+@functools.cache
 def long(steps: int = 200, count: int = 30) -> Explanation:
     """A run of so many steps among so many workers; workers die all along."""
     firings = [firing("ask")]

@@ -21,10 +21,9 @@ from rackproof.checker.explain import Explanation
 from rackproof.checker.explain.drawn import picture
 from rackproof.checker.report.page import summary
 from rackproof.checker.report.page.costs import costs
-from rackproof.checker.report.page.course import course, script_data
+from rackproof.checker.report.page.course import course, script_data, visible
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
-from rackproof.checker.report.screen import shown
 from rackproof.checker.report.steps import changed
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
@@ -86,8 +85,8 @@ def environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """A text as it may be shown; what is markup is our own."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """A text as it may be shown, on one line; what is markup is our own."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def safe(address: str) -> str | None:

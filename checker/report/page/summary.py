@@ -7,7 +7,7 @@ from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.explain import Explanation, Moment
+from rackproof.checker.explain import Explanation
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Belief, Scope
 
@@ -27,28 +27,37 @@ def what_happened(told: Explanation) -> Iterator[Sentence]:
     """The faults and the steps that decide, in order, with what was wrongly believed."""
     steps, faults = len(told.moments), told.trace.faults
     if not steps:
-        yield Sentence("Nothing has to happen: it is so in the initial state.")
+        yield Sentence("No step is needed: the initial state is enough.")
         return
-    kinds = counted(faults, "fault") if faults else "no fault"
-    yield Sentence(f"It takes {counted(steps, 'step')} and {kinds}.")
-    for moment in _decisive(told):
-        yield Sentence(moment.step.words, moment.number)
-    mistake = _mistake(told)
-    if mistake:
-        yield mistake
+    mistake, decisive = _mistake(told), _decisive(told)
+    shown = sum(m.step.is_fault for m in told.moments if m.number in decisive)
+    rest = f"; the last {shown} of these are told here" if shown < faults else ""
+    yield Sentence(f"The run has {counted(steps, 'step')}, {_of_them(faults)}{rest}.")
+    for moment in told.moments:
+        if moment.number in decisive:
+            yield Sentence(moment.step.words, moment.number)
+        if mistake and mistake.step == moment.number:
+            yield mistake
     if told.trace.loop is not None:
-        first = told.trace.loop + 1
-        yield Sentence(f"From step {first} on the same happens again and again, for ever.", first)
+        first, last = told.trace.loop + 1, len(told.moments)
+        again = f"step {first} happens" if first == last else f"steps {first} to {last} happen"
+        yield Sentence(f"From then on {again} again and again, for ever.", first)
 
 
-def _decisive(told: Explanation) -> list[Moment]:
-    """The faults, the pivot and the last step, and the last of those that are needed."""
-    moments = told.moments
-    marked = {told.pivot.number if told.pivot else 0, len(moments)}
-    first = [m for m in moments if m.step.is_fault or m.number in marked][-MOST:]
-    rest = [m for m in moments if m not in first and m.matters and m.needed is not False]
-    chosen = [*first, *rest[len(rest) - max(0, MOST - len(first)) :]]
-    return sorted(chosen, key=lambda moment: moment.number)
+def _of_them(faults: int) -> str:
+    if not faults:
+        return "none of them a fault"
+    return "1 of them a fault" if faults == 1 else f"{faults} of them faults"
+
+
+def _decisive(told: Explanation) -> set[int]:
+    """The faults, the pivot and the last step before any loop, and the last that are needed."""
+    lead = told.moments[: told.trace.lead] or told.moments
+    marked = {told.pivot.number if told.pivot else 0, lead[-1].number}
+    first = [m.number for m in lead if m.step.is_fault or m.number in marked][-MOST:]
+    rest = [m.number for m in lead if m.matters and m.needed is not False]
+    more = [number for number in rest if number not in first]
+    return {*first, *more[max(0, len(more) + len(first) - MOST) :]}
 
 
 def _mistake(told: Explanation) -> Sentence | None:
@@ -62,9 +71,9 @@ def _mistake(told: Explanation) -> Sentence | None:
 
 def belief_in_words(belief: Belief) -> str:
     """What somebody takes for so, and what is so."""
+    who, subject = belief.who, belief.subject
     return (
-        f"From then on {belief.who} takes this for so of {belief.subject}: {belief.believed}; "
-        f"in truth: {belief.truth}."
+        f"From then on {who} believes that {subject} {belief.believed}; in truth it {belief.truth}."
     )
 
 
@@ -73,7 +82,8 @@ def where(told: Explanation) -> str:
     assert told.prop is not None, "a replay has no property"
     names = " and for ".join(filter(None, map(_named, told.culprits)))
     fails = f"{told.where or _state(told, told.prop.scope)} it does not hold"
-    return f"{fails} for {names}." if names else f"{fails}."
+    values = ", ".join(f"{name} is {value}" for name, value in at_fault(told))
+    return f"{fails}{f' for {names}' if names else ''}{f': {values}' if values else ''}."
 
 
 def _state(told: Explanation, scope: Scope) -> str:
