@@ -40,6 +40,7 @@ class Session:
     json_file: str | None = None
     junit_file: str | None = None
     save_to: Path | None = None
+    explains: bool = False
     reports: list[Report] = field(factory=list)
     troubles: list[Status] = field(factory=list)
 
@@ -80,7 +81,8 @@ class Session:
     def terminal(self) -> Terminal:
         """Where people read: stdout, unless a machine reads that."""
         machine = "-" in (self.json_file, self.junit_file)
-        return Terminal(console(sys.stderr if machine else sys.stdout), self.verbosity)
+        out = console(sys.stderr if machine else sys.stdout)
+        return Terminal(out, self.verbosity, self.explains)
 
     def check_outputs(self) -> None:
         """Refuse before a long run what could not be written after it."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.model.kernel import Identifiers
 from rackproof.model.kv import Load
 from rackproof.model.picture.cast import DISCOVERY, FRONTEND, GATEWAY, INDEX, MASTER, ROUTER, Cast
 from rackproof.model.protocol import Transfer
@@ -38,6 +39,10 @@ class Scene:
     def attempt(self) -> Attempt:
         """The frames of the attempt, as they were."""
         return self.before.streams[self.ids["request"]].attempts[self.ids["attempt"]]
+
+    def called(self, sort: Identifiers, index: int) -> str:
+        """What an identifier is called, to be put into a sentence with placeholders."""
+        return self.cast.called(sort, index).replace("{", "{{").replace("}", "}}")
 
     def home(self, block: int) -> str:
         """The worker that a block is on."""

@@ -186,7 +186,7 @@ def spans_in_words(numbers: Sequence[int]) -> str:
 def _pivot(explanation: Explanation) -> Iterator[str]:
     pivot = explanation.pivot
     if pivot is not None:
-        yield f"Step {pivot.number}. {in_markdown(pivot.words)}"
+        yield in_markdown(pivot.words)
         yield ""
         yield from _bullets(f"instead: {text}" for text in pivot.instead)
         yield from _bullets(f"a mechanism: {text}" for text in pivot.mechanisms)

@@ -13,12 +13,24 @@ from attrs import frozen
 
 from rackproof.model.kernel import Belief
 from rackproof.model.picture.beliefs.blocks import of_blocks
+from rackproof.model.picture.beliefs.indexed import of_index
+from rackproof.model.picture.beliefs.linked import of_links, of_rooms
 from rackproof.model.picture.beliefs.requests import of_requests
+from rackproof.model.picture.beliefs.stored import of_store
 from rackproof.model.picture.beliefs.transfers import of_transfers
 from rackproof.model.picture.beliefs.workers import of_workers
 from rackproof.model.picture.cast import Cast
 
-CONCERNS = (of_workers, of_requests, of_transfers, of_blocks)
+CONCERNS = (
+    of_workers,
+    of_requests,
+    of_transfers,
+    of_blocks,
+    of_links,
+    of_rooms,
+    of_index,
+    of_store,
+)
 
 
 @frozen

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from rackproof.model.endpoint import Process
 from rackproof.model.kernel import Belief
-from rackproof.model.kv import Hold, waits_in_vain
+from rackproof.model.kv import Hold, Load, waits_in_vain
 from rackproof.model.picture.cast import FRONTEND, GATEWAY, ROUTER, Cast
 from rackproof.model.picture.words import PROCESS, answers, counted
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Blocks, Requests
-from rackproof.model.stream import Finish, Link, Stage, Stream
+from rackproof.model.stream import Attempt, Finish, Link, Stage, Stream
 from rackproof.model.world import World
 
 
@@ -97,7 +97,7 @@ def _kept(cast: Cast, world: World, request: int, attempt: int, worker: int) -> 
     if load.stale or load.source is None:
         return f"has its KV nowhere: {name} has started again", False
     if load.hold is not Hold.HELD:
-        return f"has its KV nowhere: {name} has freed it", False
+        return f"has its KV in a block that {name} has freed", False
     return f"has its KV in {cast.called(Blocks, load.source)}", True
 
 
@@ -161,14 +161,21 @@ def _held_by(cast: Cast, world: World, request: int, worker: int) -> tuple[str, 
     name = cast.worker(worker)
     if not answers(world, worker):
         return f"is not there: {name} {PROCESS[world.endpoints[worker].process]}", False
-    decodes = any(
-        here.worker == worker and here.stage not in (Stage.IDLE, Stage.OVER) and not here.severed
-        for here in world.streams[request].attempts
-    )
-    prefills = any(
-        load.prefill == worker and load.hold in (Hold.ASKED, Hold.HELD) and not load.stale
-        for load in world.loads[request].attempts
-    )
-    if decodes or prefills:
+    attempts, loads = world.streams[request].attempts, world.loads[request].attempts
+    if any(here.worker == worker and _is_active(here) for here in attempts):
         return f"is with {name}", True
+    if any(load.prefill == worker and _is_asked(load) for load in loads):
+        return f"is with {name}", True
+    if any(load.prefill == worker and load.hold is Hold.HELD for load in loads):
+        return f"has been computed by {name}", False
     return f"is no longer with {name}", False
+
+
+def _is_active(here: Attempt) -> bool:
+    """Whether a worker has accepted an attempt, knows of it, and has not ended it."""
+    return here.stage not in (Stage.IDLE, Stage.OVER) and not here.severed
+
+
+def _is_asked(load: Load) -> bool:
+    """Whether a prefill worker has an attempt to compute, and knows of it."""
+    return load.hold is Hold.ASKED and not load.stale

@@ -95,21 +95,30 @@ def _wanted(pair: Pair, who: str) -> Belief:
 
 def _coming(pair: Pair, who: str) -> Belief:
     """Whether the KV that a decode worker waits for is on its way."""
-    load, believed = pair.load, "has its KV on the way"
+    truth, fine = _on_the_way(pair)
+    return Belief(who, pair.name, "has its KV on the way", truth, fine)
+
+
+def _on_the_way(pair: Pair) -> tuple[str, bool]:
+    """Where the KV that is waited for is, and whether it will come."""
+    load, prefill = pair.load, "nobody"
+    if load.prefill is not None:
+        prefill = pair.cast.worker(load.prefill)
+    gone = load.prefill is None or not answers(pair.world, load.prefill)
     if load.killed:
-        return Belief(who, pair.name, believed, "has its transfer killed half-way", False)
+        return "has its transfer killed half-way", False
     if load.stuck:
-        return Belief(who, pair.name, believed, "has a transfer that was never posted", False)
-    gone = load.prefill is not None and not answers(pair.world, load.prefill)
-    if waits_in_vain(pair.world, pair.request, pair.attempt) or (gone and load.prefill is not None):
-        truth = f"has nothing to come from {pair.cast.worker(load.prefill or 0)}"
-        return Belief(who, pair.name, believed, truth, False)
+        return "has a transfer that was never posted", False
+    if gone or waits_in_vain(pair.world, pair.request, pair.attempt):
+        return f"has nothing to come from {prefill}", False
     if load.bad:
-        return Belief(who, pair.name, believed, "has a transfer that failed", False)
+        return "has a transfer that failed", False
     if load.garbage:
-        return Belief(who, pair.name, believed, "has other KV moved instead", False)
-    arrived = not load.flying and not load.unposted
-    return Belief(who, pair.name, believed, "has its KV moved" if arrived else believed, True)
+        return "has other KV moved instead", False
+    if load.hold is Hold.ASKED:
+        return f"is still to be computed by {prefill}", True
+    moved = not load.flying and not load.unposted
+    return "has its KV moved" if moved else "has its KV on the way", True
 
 
 def _still_held(pair: Pair, who: str, source: int) -> Belief:
