@@ -283,7 +283,12 @@ def explained(world: System | None = None) -> Explanation:
     return with_changes(
         told,
         moments=tuple(marked),
+        where="After step 6 it does not hold",
         reads=("holder", "alive[worker-1]"),
+        failing=(Condition("holder is worker-1", 6), Condition("alive.worker-1 is false", 5)),
+        enough=(1, 5, 6),
+        necessity=("Steps 1, 5 and 6 lead there alone (3 of 6), and none can be left out.",),
+        untold=("Whether it holds with three workers was not found out within 20 s.",),
         scope="2 workers, 3 tokens; faults: crash 1",
         source="https://example.org/issues/1",
         notes="Seen in a test under load.",
@@ -292,6 +297,7 @@ def explained(world: System | None = None) -> Explanation:
             "At this step the lease could still have ended first.",
             ("The lease of worker-1 ends: discovery takes it off the list.",),
             ("health-check: false -> true",),
+            6,
         ),
         near_miss=NearMiss(safe, 6, "The lease ends before the router hands the request on."),
         smallest=Smallest(

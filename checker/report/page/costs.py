@@ -139,7 +139,8 @@ class Costs:
         for number in range(1, len(waits)):
             at = self.times[number]
             if begin is not None and (got[number] != got[number - 1] or not waits[number]):
-                yield Wait(begin, at, number, False)
+                if at > begin:
+                    yield Wait(begin, at, number, False)
                 begin = None
             if waits[number] and begin is None:
                 begin = at

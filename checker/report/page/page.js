@@ -53,7 +53,8 @@ function reveal(row) {
   const inner = box.getBoundingClientRect();
   const outer = row.getBoundingClientRect();
   const head = one(".heads", box).offsetHeight;
-  const foot = one(".end.bad", box)?.offsetHeight ?? 0;
+  const end = one(".end.bad", box);
+  const foot = end && getComputedStyle(end).position === "sticky" ? end.offsetHeight : 0;
   const above = outer.top - inner.top - head - 8;
   const below = outer.bottom - inner.bottom + foot + 8;
   const top = above < 0 ? above : Math.max(0, below);
