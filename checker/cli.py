@@ -150,7 +150,7 @@ def _options(
     workers: int | None,
     memory: int | None,
     time_limit: float | None,
-    **flags: bool,
+    **more: Any,
 ) -> Options:
     """How to explore, and whatever which sizes are."""
     from rackproof.checker.engines import Options  # noqa: PLC0415
@@ -167,7 +167,7 @@ def _options(
         time_limit,
         open=() if racks else tuple(dict.fromkeys(sizes)),
         racks=racks,
-        **flags,
+        **more,
     )
 
 
@@ -195,6 +195,19 @@ def _options(
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@click.option("--sarif", type=OUTPUT, metavar="FILE", help="Also write SARIF (-: stdout).")
+@click.option(
+    "--summary", type=OUTPUT, metavar="FILE", help="Also write a summary in Markdown (-: stdout)."
+)
+@click.option(
+    "--annotations",
+    type=click.Choice(["github"]),
+    help="Print an error at each line that is not met, and add to the summary of the job.",
+)
+@click.option("--strict", is_flag=True, help="Fail also where nothing put a property to the test.")
+@click.option(
+    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
+)
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
@@ -217,6 +230,11 @@ def verify(
     time_limit: float | None,
     save: Path | None,
     junit: str | None,
+    sarif: str | None,
+    summary: str | None,
+    annotations: str | None,
+    strict: bool,
+    exams: Sequence[str],
     coverage: bool,
     repair: bool,
     reduce: bool,
@@ -236,7 +254,9 @@ def verify(
 
     A stack is explored in every exam (rackproof list exams) against every property: each is told
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
-    that would mend it there. Example: rackproof verify stack:dynamo
+    that would mend it there. Example: rackproof verify stack:dynamo --exam crash
+
+    What build systems read (--junit, --sarif, --annotations, --summary) is told in docs/ci.md.
 
     With --engine prove, what holds is proved for runs of any length, by an invariant that two
     solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
@@ -257,8 +277,20 @@ def verify(
         coverage=coverage,
         reduce=reduce,
         repair=repair,
+        exams=tuple(dict.fromkeys(exams)),
     )
-    session = Session(options, int(verbose) - int(quiet), json_file, junit, save, explains)
+    session = Session(
+        options,
+        int(verbose) - int(quiet),
+        json_file,
+        junit,
+        save,
+        explains,
+        sarif_file=sarif,
+        summary_file=summary,
+        annotates=annotations is not None,
+        strict=strict,
+    )
     return session.verify(targets)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rackproof.checker.explain import Condition, Explanation, Mend, Moment
-from rackproof.checker.report.forms.inert import in_markdown, line, link
+from rackproof.checker.report.escaping import in_markdown, line, link
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.steps import changes_in_words
 from rackproof.checker.timing.amounts import in_units
