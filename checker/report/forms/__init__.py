@@ -38,6 +38,7 @@ def _form(name: str, suffix: str, words: str, function: str) -> Form:
 
 
 _ALL: Final = (
+    _form("html", ".html", "a page to step through, in a browser", "page:page"),
     _form("markdown", ".md", "for an issue or a pull request", "forms.markdown:markdown"),
     _form("mermaid", ".mmd", "a sequence diagram", "forms.mermaid:mermaid"),
     _form("dot", ".dot", "a GraphViz graph of what depends on what", "forms.dot:dot"),
