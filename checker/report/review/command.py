@@ -23,8 +23,8 @@ from rackproof.scenarios.worlds import InputError
 FEW: Final = 12
 """Targets up to which all is told of each."""
 LEFT_OUT: Final = (
-    "what recovery costs was not computed: there are more than {few} targets; name fewer, or give "
-    "--full"
+    "What recovery costs was not computed: there are more than {few} targets. Name fewer, or give "
+    "--full."
 )
 
 

@@ -1,4 +1,4 @@
-"""The pages of a report: templates filled in, each page with its style inside, without a script."""
+"""The pages of a report: templates filled in, each page with its style and script inside."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.told import certificates, entry
 from rackproof.checker.report.review.violations import Violation, pages, violations
 from rackproof.checker.report.screen import shown
+from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, counted
 
 HERE: Final = Path(__file__).parent
@@ -80,24 +81,30 @@ class Site:
         proofs: Mapping[int, str],
     ) -> str:
         studies, reports = self.studies, [study.report for study in self.studies]
+        firings = overview.firings(studies)
         names = [report.file.stem if report.file else report.target for report in reports]
         return _rendered(
             "index",
             self,
             heading=self.title,
             pages=others,
-            headline=overview.headline(reports, self.of),
+            headline=overview.headline(studies, self.of),
+            fine=all(report.status is Status.OK for report in reports),
             counts=list(overview.counts(studies, self.of)),
             violations=found,
             top=found[: overview.SHOWN],
-            not_checked=[*overview.not_checked(studies, self.of), *self.left_out],
+            not_checked=[
+                *overview.not_checked(studies, self.of),
+                *overview.untried(firings),
+                *self.left_out,
+            ],
             next_moves=list(
                 overview.next_moves(studies, found, str(self.folder.path / "counterexamples"))
             ),
             matrix=matrix(reports, names, linked),
             signs=SIGNS,
             meanings=MEANINGS,
-            firings=overview.firings(studies),
+            firings=firings,
             partly=sum(bool(c.reason) for study in studies for c in study.covered.values()),
             guards=overview.idle_guards(studies),
             entries=[entry(study, linked, proofs) for study in studies],
@@ -106,7 +113,8 @@ class Site:
 
 def _rendered(page: str, site: Site, **told: Any) -> str:
     template = _environment().get_template(f"{page}.html.j2")
-    return template.render(site=site, style=Markup((HERE / "review.css").read_text()), **told)
+    style, script = (Markup((HERE / f"review.{suffix}").read_text()) for suffix in ("css", "js"))
+    return template.render(site=site, style=style, script=script, **told)
 
 
 def _environment() -> Environment:

@@ -16,6 +16,7 @@ from rackproof.checker.exams import Examined, report_on
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.machines import Machine, explored, machines
 from rackproof.checker.report.cost import CostReport
+from rackproof.checker.report.progress import Ticker
 from rackproof.checker.searched import Progress
 from rackproof.checker.targets import Target
 from rackproof.checker.timing.classes import Bounds
@@ -47,15 +48,15 @@ class Study:
     cost: CostReport | None = None
 
 
-def study(target: Target, options: Options, progress: Progress | None, *, full: bool) -> Study:
+def study(target: Target, options: Options, ticker: Ticker, *, full: bool) -> Study:
     """Verify a target and look at what is beside its verdicts; full: at what paths take, too."""
-    report = report_on(target, options, progress)
+    report = report_on(target, options, ticker)
     if report.failure is not None:
         return Study(report, {})
     seconds = min(options.seconds or PATIENCE, PATIENCE)
     with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
-        covered = {run.label: _covered(run, seconds) for run in _looked_at(report)}
-        cost = _cost(target, report, seconds, progress) if full else None
+        covered = {run.label: _covered(run, seconds, ticker) for run in _looked_at(report)}
+        cost = _cost(target, report, seconds, ticker) if full else None
     return Study(report, covered, cost)
 
 
@@ -64,7 +65,8 @@ def _looked_at(report: Report) -> Iterator[Run]:
     yield from report.runs if isinstance(report, Examined) else report.runs[:1]
 
 
-def _covered(run: Run, seconds: float) -> Covered:
+def _covered(run: Run, seconds: float, ticker: Ticker) -> Covered:
+    ticker.says(f"coverage and state machines, {run.label}")
     system = run.case.setting.system
     found = explored(system, seconds=seconds)
     return Covered(outcomes(found.relation, found.columns), machines(system, found), found.reason)
