@@ -113,6 +113,14 @@ def output(function: F) -> F:
     return function
 
 
+EXPLAIN: Final = click.option(
+    "--explain",
+    "explains",
+    is_flag=True,
+    help="Tell why each step was possible, and what of it matters.",
+)
+
+
 def exploration(function: F) -> F:
     """Add the options on how the states are explored."""
     for option in (
@@ -142,7 +150,7 @@ def _options(
     workers: int | None,
     memory: int | None,
     time_limit: float | None,
-    **flags: bool,
+    **more: Any,
 ) -> Options:
     """How to explore, and whatever which sizes are."""
     from rackproof.checker.engines import Options  # noqa: PLC0415
@@ -159,7 +167,7 @@ def _options(
         time_limit,
         open=() if racks else tuple(dict.fromkeys(sizes)),
         racks=racks,
-        **flags,
+        **more,
     )
 
 
@@ -187,6 +195,19 @@ def _options(
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@click.option("--sarif", type=OUTPUT, metavar="FILE", help="Also write SARIF (-: stdout).")
+@click.option(
+    "--summary", type=OUTPUT, metavar="FILE", help="Also write a summary in Markdown (-: stdout)."
+)
+@click.option(
+    "--annotations",
+    type=click.Choice(["github"]),
+    help="Print an error at each line that is not met, and add to the summary of the job.",
+)
+@click.option("--strict", is_flag=True, help="Fail also where nothing put a property to the test.")
+@click.option(
+    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
+)
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
@@ -198,6 +219,7 @@ def _options(
     is_flag=True,
     help="Leave out orders of steps that z3 shows to make no difference (for large worlds).",
 )
+@EXPLAIN
 @output
 def verify(
     targets: Sequence[str],
@@ -208,9 +230,15 @@ def verify(
     time_limit: float | None,
     save: Path | None,
     junit: str | None,
+    sarif: str | None,
+    summary: str | None,
+    annotations: str | None,
+    strict: bool,
+    exams: Sequence[str],
     coverage: bool,
     repair: bool,
     reduce: bool,
+    explains: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -226,7 +254,9 @@ def verify(
 
     A stack is explored in every exam (rackproof list exams) against every property: each is told
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
-    that would mend it there. Example: rackproof verify stack:dynamo
+    that would mend it there. Example: rackproof verify stack:dynamo --exam crash
+
+    What build systems read (--junit, --sarif, --annotations, --summary) is told in docs/ci.md.
 
     With --engine prove, what holds is proved for runs of any length, by an invariant that two
     solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
@@ -247,8 +277,20 @@ def verify(
         coverage=coverage,
         reduce=reduce,
         repair=repair,
+        exams=tuple(dict.fromkeys(exams)),
     )
-    session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
+    session = Session(
+        options,
+        int(verbose) - int(quiet),
+        json_file,
+        junit,
+        save,
+        explains,
+        sarif_file=sarif,
+        summary_file=summary,
+        annotates=annotations is not None,
+        strict=strict,
+    )
     return session.verify(targets)
 
 
@@ -447,10 +489,69 @@ def report(
     return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 
+@cli.command(epilog="Example: rackproof diff stack:trtllm stack:trtllm-quiescent --exam crash")
+@click.argument("targets", nargs=-1, required=True, metavar="A [B]")
+@click.option(
+    "--with-fix", "fixed", is_flag=True, help="Compare a scenario with its own fix (B is left out)."
+)
+@click.option(
+    "--git", "commits", nargs=2, metavar="REV1 REV2", help="Compare A in one commit and another."
+)
+@click.option("--exam", metavar="NAME", help="Compare two stacks in this exam (default: in all).")
+@click.option(
+    "--property", "properties", multiple=True, metavar="NAME", help="Only this; more than once."
+)
+@click.option(
+    "--costs/--no-costs",
+    default=None,
+    help="Compare what paths take (default: unless stacks are compared in all exams).",
+)
+@exploration
+@click.option("--markdown", type=OUTPUT, metavar="FILE", help="Also write Markdown (-: stdout).")
+@output
+def diff(
+    targets: Sequence[str],
+    fixed: bool,
+    commits: Sequence[str] | None,
+    exam: str | None,
+    properties: Sequence[str],
+    costs: bool | None,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    markdown: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Tell what differs between two worlds: as written, in what they do, what holds, what it costs.
+
+    A and B are scenarios, stacks (stack:NAME) or worlds (file.py:NAME); or such as they are in a
+    commit: main:scenarios/mine.yaml, HEAD~1:lease.py:world. A scenario alone is compared with its
+    fix. With --git, A is compared between two commits. Files of commits are put into a folder of
+    their own; a commit that has a rackproof itself is looked at by that one.
+
+    Transitions and behaviours that are gained and lost are told, the shortest run of each that the
+    other cannot do, verdicts and costs that changed, and what was not compared.
+
+    Exit status: 0 nothing got worse; 1 a property is violated that was not, or is open that held;
+    2 bad input; 3 it could not be told.
+    """
+    from rackproof.checker.diff.command import Diff  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = Options("search", workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    asked = Diff(session, exam, properties, costs, fixed)
+    return asked.tell(targets, commits or (), markdown)
+
+
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
+@EXPLAIN
 @output
-def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> int:
+def replay(scenario: str, explains: bool, json_file: str | None, quiet: bool, verbose: bool) -> int:
     """Run the steps of a scenario one by one, and check what it says they lead to.
 
     Exit status 1 when a step is not possible where it stands or a fact of then: is not so; 2 when
@@ -459,7 +560,8 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    return Session(Options(), int(verbose) - int(quiet), json_file).replay(scenario)
+    session = Session(Options(), int(verbose) - int(quiet), json_file, explains=explains)
+    return session.replay(scenario)
 
 
 @cli.command("check-certificate", epilog="Example: rackproof check-certificate proof.smt2")

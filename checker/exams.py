@@ -25,9 +25,10 @@ from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Result, Verdict
 from rackproof.checker.verify import Report, Run, explored, failure, verify
 from rackproof.model.protocol import Mechanism, Protocol, mechanisms
-from rackproof.scenarios.exams import exams
+from rackproof.scenarios.exams import Exam, exams, named
 from rackproof.scenarios.schema import Case
 from rackproof.scenarios.stacks import load_stack
+from rackproof.scenarios.worlds import InputError
 
 _RANK: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.VACUOUS)
 
@@ -134,7 +135,7 @@ def examine(
     try:
         report = attrs.evolve(report, scenario=target.load())
         concerns = load_stack(stack).concerns
-        sits = [exam for exam in exams() if exam.concerns <= concerns]
+        sits = _sat(stack, concerns, options.exams)
         asked = frozenset[str]().union(*(exam.concerns for exam in exams()))
         report = attrs.evolve(report, unsaid=asked - concerns)
         runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
@@ -145,6 +146,19 @@ def examine(
     except (Exception, SystemExit) as error:
         report = attrs.evolve(report, failure=failure(error, report.scenario))
     return attrs.evolve(report, seconds=time.monotonic() - started)
+
+
+def _sat(stack: str, concerns: frozenset[str], names: Sequence[str]) -> list[Exam]:
+    """The exams that a stack sits, of those named or of all."""
+    known = [named(name) for name in names] or exams()
+    sits = [exam for exam in known if exam.concerns <= concerns]
+    for exam in known:
+        if names and exam not in sits:
+            unsaid = " and ".join(sorted(exam.concerns - concerns))
+            raise InputError(
+                f"exam {exam.name}: the file of stack {stack} says nothing of {unsaid}"
+            )
+    return sits
 
 
 def _judged(runs: Sequence[Run]) -> tuple[Run, ...]:

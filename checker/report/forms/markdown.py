@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rackproof.checker.explain import Condition, Explanation, Mend, Moment
-from rackproof.checker.report.forms.inert import in_markdown, line, link
+from rackproof.checker.report.escaping import in_markdown, line, link
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.steps import changes_in_words
 from rackproof.checker.timing.amounts import in_units
@@ -186,7 +186,7 @@ def spans_in_words(numbers: Sequence[int]) -> str:
 def _pivot(explanation: Explanation) -> Iterator[str]:
     pivot = explanation.pivot
     if pivot is not None:
-        yield f"Step {pivot.number}. {in_markdown(pivot.words)}"
+        yield in_markdown(pivot.words)
         yield ""
         yield from _bullets(f"instead: {text}" for text in pivot.instead)
         yield from _bullets(f"a mechanism: {text}" for text in pivot.mechanisms)
