@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rackproof.checker.machines import merged
 from rackproof.checker.machines.drawing import drawing
 from rackproof.checker.report.page.render import safe
+from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review import overview
 from rackproof.checker.report.review.bars import bars
 from rackproof.checker.report.review.folder import Folder
@@ -25,12 +26,17 @@ from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, counted
 
 HERE: Final = Path(__file__).parent
+SHALLOW: Final = (
+    "Only of the first counterexamples it was looked for what would have saved them. Name fewer "
+    "targets, or give --full."
+)
 
 
 @frozen
 class Site:
     """All that a report is written from. of: how many targets there were; command: the line that
-    makes it again. left_out: parts of the report that are not there, and why.
+    makes it again. left_out: parts of the report that are not there, and why. deep: of how many
+    violations what would have saved them is looked for; None: of all.
     """
 
     title: str
@@ -39,11 +45,12 @@ class Site:
     command: str
     folder: Folder
     left_out: tuple[str, ...] = ()
+    deep: int | None = None
 
-    def files(self) -> dict[str, str]:
+    def files(self, ticker: Ticker) -> dict[str, str]:
         """Every file of the report, by its name."""
         reports = [study.report for study in self.studies]
-        found = violations(reports, self.folder)
+        found = violations(reports, self.folder, ticker, self.deep)
         proofs, texts = certificates(reports, self.folder)
         places = {id(one.result): one.page for one in found}
 
@@ -97,6 +104,7 @@ class Site:
                 *overview.not_checked(studies, self.of),
                 *overview.untried(firings),
                 *self.left_out,
+                *([SHALLOW] if self.deep is not None and len(found) > self.deep else []),
             ],
             next_moves=list(
                 overview.next_moves(studies, found, str(self.folder.path / "counterexamples"))
