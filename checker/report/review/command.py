@@ -23,8 +23,8 @@ from rackproof.scenarios.worlds import InputError
 FEW: Final = 12
 """Targets, and counterexamples, up to which all is told of each."""
 LEFT_OUT: Final = (
-    "What recovery costs was not computed: there are more than {few} targets. Name fewer, or give "
-    "--full."
+    "What survives which fault, and what recovery costs, were not computed: there are more than "
+    "{few} targets. Name fewer, or give --full."
 )
 
 

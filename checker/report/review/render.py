@@ -18,6 +18,7 @@ from rackproof.checker.report.review import overview
 from rackproof.checker.report.review.bars import bars
 from rackproof.checker.report.review.folder import Folder
 from rackproof.checker.report.review.matrix import MEANINGS, SIGNS, matrix
+from rackproof.checker.report.review.recovery import recovery
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.told import certificates, entry
 from rackproof.checker.report.review.violations import Violation, pages, violations
@@ -75,6 +76,8 @@ class Site:
             drawn = [(m, drawing(m)) for m in machines if m.changes]
             still = [m for m in machines if not m.changes]
             parts["machines"] = "State machines", {"drawn": drawn, "still": still}
+        if (seen := recovery([one for s in self.studies for one in s.survivals])) is not None:
+            parts["recovery"] = "What survives", {"map": seen}
         costs = [study.cost for study in self.studies if study.cost is not None]
         if costs:
             parts["costs"] = "What recovery costs", {"costs": [(c, bars(c)) for c in costs]}
