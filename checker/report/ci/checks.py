@@ -84,15 +84,14 @@ class Check:
         return f"rackproof {command} {shlex.quote(self.report.target)}{more}"
 
     @cached_property
-    def lines(self) -> list[str]:
-        """What is wrong, at length: with the counterexample, and the command that shows it."""
-        told = (self.wrong or "").split("\n")
+    def details(self) -> list[str]:
+        """What there is to say beside what is wrong: the counterexample or what the property says;
+        last, the command that shows it again.
+        """
         if self.result is not None and self.result.trace is not None:
-            return [*told, "", *counterexample(self.report, self.result, self.reproduce)]
-        if self.result is not None:
-            told += ["", self.result.prop.statement]
-        more = ["", self.traceback] if self.traceback else []
-        return [*told, *more, f"To see it again: {self.reproduce}"]
+            return counterexample(self.report, self.result, self.reproduce)
+        told = [] if self.result is None else [f"  {self.result.prop.statement}"]
+        return [*told, *filter(None, [self.traceback]), f"  To see it again: {self.reproduce}"]
 
 
 def checks(reports: Iterable[Report]) -> list[Check]:

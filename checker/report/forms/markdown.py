@@ -125,12 +125,12 @@ def _condition(condition: Condition) -> str:
 
 
 def _diagram(explanation: Explanation) -> Iterator[str]:
-    yield from _fenced(mermaid(explanation), "mermaid")
+    yield from fenced(mermaid(explanation), "mermaid")
     if not all(moment.matters for moment in explanation.moments):
         yield from ("", "Dotted: what makes no difference to the violation.")
 
 
-def _fenced(text: str, language: str = "") -> Iterator[str]:
+def fenced(text: str, language: str = "") -> Iterator[str]:
     """A text as it is; the fence is longer than any in it."""
     longest = max((len(found) for found in _FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
@@ -230,7 +230,7 @@ def _timing(explanation: Explanation) -> Iterator[str]:
 
 def _footing(explanation: Explanation) -> Iterator[str]:
     footing = explanation.footing
-    yield from ("To see it again:", "", *_fenced(line(footing.reproduce), "sh"))
+    yield from ("To see it again:", "", *fenced(line(footing.reproduce), "sh"))
     for title, texts in (("Not checked", footing.not_checked), ("Next", footing.next_moves)):
         if texts:
             yield from ("", f"{title}:", "", *_bullets(texts))
