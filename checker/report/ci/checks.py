@@ -125,15 +125,15 @@ def _property(report: Report, run: Run, result: Result) -> Check:
     """The check of a property: what counts and was not put to the test is as bad as a complaint."""
     verdict = result.verdict
     vacuous = f"vacuous: {result.reason}" if verdict is Verdict.VACUOUS else None
-    is_open = vacuous is not None or result.status is Status.INCONCLUSIVE
+    undecided = result.status is Status.INCONCLUSIVE
     wrong = result.complaint or vacuous
     return Check(
         report,
         result.prop.name,
-        verdict.value,
+        "inconclusive" if undecided else verdict.value,
         _said(report, run, result),
         wrong,
-        is_open and wrong is not None,
+        wrong is not None and (undecided or verdict is Verdict.VACUOUS),
         run.label,
         run,
         result,
