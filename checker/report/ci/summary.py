@@ -134,6 +134,11 @@ def not_checked(report: Report) -> Iterator[str]:
             yield f"{case}explored was {words}"
         if not isinstance(report, Examined):
             yield from (case + text for text in _unjudged(run))
+    if isinstance(report, Examined) and report.runs:
+        judged = {result.prop.name for _, result in report.judged}
+        names = [r.prop.name for r in report.runs[0].results if r.prop.name not in judged]
+        if names:
+            yield f"there is nothing in these exams that these speak of: {_several(names)}"
     if report.scenario is not None and (told := assumed(report.scenario.case.setting)):
         yield told
 
