@@ -10,13 +10,16 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.scenarios import quantities
+
+if TYPE_CHECKING:
+    from rackproof.checker.engines import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,6 +113,14 @@ def output(function: F) -> F:
     return function
 
 
+EXPLAIN: Final = click.option(
+    "--explain",
+    "explains",
+    is_flag=True,
+    help="Tell why each step was possible, and what of it matters.",
+)
+
+
 def exploration(function: F) -> F:
     """Add the options on how the states are explored."""
     for option in (
@@ -131,6 +142,33 @@ def cli() -> None:
     Exit status: 0 everything expected holds; 1 a property is violated or an expectation is not
     met; 2 bad input or usage; 3 inconclusive; 70 a fault of rackproof itself.
     """
+
+
+def _options(
+    engine: str,
+    sizes: Sequence[str],
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    **more: Any,
+) -> Options:
+    """How to explore, and whatever which sizes are."""
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+
+    racks = "workers" in sizes
+    if racks and len(set(sizes)) > 1:
+        raise click.UsageError("--any workers is asked by itself")
+    if sizes and (engine == "prove") is racks and engine != "auto":
+        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
+    return Options(
+        "search" if racks else engine,
+        workers,
+        memory,
+        time_limit,
+        open=() if racks else tuple(dict.fromkeys(sizes)),
+        racks=racks,
+        **more,
+    )
 
 
 @cli.command(epilog="Example: rackproof verify docs/examples/lease.py:world")
@@ -181,6 +219,7 @@ def cli() -> None:
     is_flag=True,
     help="Leave out orders of steps that z3 shows to make no difference (for large worlds).",
 )
+@EXPLAIN
 @output
 def verify(
     targets: Sequence[str],
@@ -199,6 +238,7 @@ def verify(
     coverage: bool,
     repair: bool,
     reduce: bool,
+    explains: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -226,24 +266,17 @@ def verify(
     holds, the mechanisms that it needs are told, those that cover for one another, and those that
     are redundant in this scope. Each was explored.
     """
-    from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    racks = "workers" in sizes
-    if racks and len(set(sizes)) > 1:
-        raise click.UsageError("--any workers is asked by itself")
-    if sizes and (engine == "prove") is racks and engine != "auto":
-        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
-    options = Options(
-        "search" if racks else engine,
+    options = _options(
+        engine,
+        sizes,
         workers,
         memory,
         time_limit,
-        coverage,
-        reduce,
+        coverage=coverage,
+        reduce=reduce,
         repair=repair,
-        open=() if racks else tuple(dict.fromkeys(sizes)),
-        racks=racks,
         exams=tuple(dict.fromkeys(exams)),
     )
     session = Session(
@@ -252,10 +285,11 @@ def verify(
         json_file,
         junit,
         save,
-        sarif,
-        summary,
-        annotations is not None,
-        strict,
+        explains,
+        sarif_file=sarif,
+        summary_file=summary,
+        annotates=annotations is not None,
+        strict=strict,
     )
     return session.verify(targets)
 
@@ -407,10 +441,117 @@ def _setting(text: str) -> tuple[str, float]:
         raise click.UsageError(f"--set {name}: {error}") from None
 
 
+@cli.command(
+    epilog="Example: rackproof report scenarios/bugs/dynamo-7930-guided-request-migrated.yaml "
+    "--out review"
+)
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--out", type=PLACE, required=True, metavar="DIR", help="Write the pages here.")
+@click.option("--title", metavar="TEXT", help="What the report is called.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "search", "prove"]),
+    default="auto",
+    show_default=True,
+    help="Every state, or proofs for runs of any length, or both.",
+)
+@click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
+@click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
+@click.option("--full", is_flag=True, help="Costs too, however many targets there are.")
+@exploration
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not as it should be.")
+def report(
+    targets: Sequence[str],
+    out: Path,
+    title: str | None,
+    engine: str,
+    sizes: Sequence[str],
+    repair: bool,
+    full: bool,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    quiet: bool,
+) -> int:
+    """Verify targets, and write pages about them for a design review.
+
+    DIR/index.html has the verdicts, what to look at first, what was not checked, and which
+    transitions and guards took no part; it leads to a page for each counterexample (with its other
+    forms beside it), the state machines of the protocol, and what recovery costs. The pages need no
+    network. An earlier report in DIR is written over; what else is there is left alone.
+
+    A TARGET is as for verify, and so is the exit status.
+    """
+    from rackproof.checker.report.review import Review  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = _options(engine, sizes, workers, memory, time_limit, repair=repair)
+    return Review(Session(options, -int(quiet)), out, title, full).write(targets)
+
+
+@cli.command(epilog="Example: rackproof diff stack:trtllm stack:trtllm-quiescent --exam crash")
+@click.argument("targets", nargs=-1, required=True, metavar="A [B]")
+@click.option(
+    "--with-fix", "fixed", is_flag=True, help="Compare a scenario with its own fix (B is left out)."
+)
+@click.option(
+    "--git", "commits", nargs=2, metavar="REV1 REV2", help="Compare A in one commit and another."
+)
+@click.option("--exam", metavar="NAME", help="Compare two stacks in this exam (default: in all).")
+@click.option(
+    "--property", "properties", multiple=True, metavar="NAME", help="Only this; more than once."
+)
+@click.option(
+    "--costs/--no-costs",
+    default=None,
+    help="Compare what paths take (default: unless stacks are compared in all exams).",
+)
+@exploration
+@click.option("--markdown", type=OUTPUT, metavar="FILE", help="Also write Markdown (-: stdout).")
+@output
+def diff(
+    targets: Sequence[str],
+    fixed: bool,
+    commits: Sequence[str] | None,
+    exam: str | None,
+    properties: Sequence[str],
+    costs: bool | None,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    markdown: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Tell what differs between two worlds: as written, in what they do, what holds, what it costs.
+
+    A and B are scenarios, stacks (stack:NAME) or worlds (file.py:NAME); or such as they are in a
+    commit: main:scenarios/mine.yaml, HEAD~1:lease.py:world. A scenario alone is compared with its
+    fix. With --git, A is compared between two commits. Files of commits are put into a folder of
+    their own; a commit that has a rackproof itself is looked at by that one.
+
+    Transitions and behaviours that are gained and lost are told, the shortest run of each that the
+    other cannot do, verdicts and costs that changed, and what was not compared.
+
+    Exit status: 0 nothing got worse; 1 a property is violated that was not, or is open that held;
+    2 bad input; 3 it could not be told.
+    """
+    from rackproof.checker.diff.command import Diff  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = Options("search", workers, memory, time_limit)
+    session = Session(options, int(verbose) - int(quiet), json_file)
+    asked = Diff(session, exam, properties, costs, fixed)
+    return asked.tell(targets, commits or (), markdown)
+
+
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
+@EXPLAIN
 @output
-def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> int:
+def replay(scenario: str, explains: bool, json_file: str | None, quiet: bool, verbose: bool) -> int:
     """Run the steps of a scenario one by one, and check what it says they lead to.
 
     Exit status 1 when a step is not possible where it stands or a fact of then: is not so; 2 when
@@ -419,7 +560,8 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    return Session(Options(), int(verbose) - int(quiet), json_file).replay(scenario)
+    session = Session(Options(), int(verbose) - int(quiet), json_file, explains=explains)
+    return session.replay(scenario)
 
 
 @cli.command("check-certificate", epilog="Example: rackproof check-certificate proof.smt2")

@@ -88,7 +88,12 @@ def _unmet(trace: Trace, facts: tuple[Fact, ...], steps: tuple[schema.Step, ...]
 
 def seen(run: Replayed, fact: Fact) -> str:
     """What a fact's field or property is where a run ends, or how long its clients wait."""
-    return _found(run.trace, fact, run.steps)[0]
+    return met(run, fact)[0]
+
+
+def met(run: Replayed, fact: Fact) -> tuple[str, bool]:
+    """The same, and whether it is as the fact wants it."""
+    return _found(run.trace, fact, run.steps)
 
 
 def _found(trace: Trace, fact: Fact, steps: tuple[schema.Step, ...]) -> tuple[str, bool]:

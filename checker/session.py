@@ -41,6 +41,7 @@ class Session:
     json_file: str | None = None
     junit_file: str | None = None
     save_to: Path | None = None
+    explains: bool = False
     sarif_file: str | None = None
     summary_file: str | None = None
     annotates: bool = False
@@ -142,7 +143,8 @@ class Session:
     def terminal(self) -> Terminal:
         """Where people read: stdout, unless a machine reads that."""
         machine = "-" in self._files.values()
-        return Terminal(console(sys.stderr if machine else sys.stdout), self.verbosity)
+        out = console(sys.stderr if machine else sys.stdout)
+        return Terminal(out, self.verbosity, self.explains)
 
     def check_outputs(self) -> None:
         """Refuse before a long run what could not be written after it."""

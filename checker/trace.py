@@ -64,6 +64,11 @@ class Step:
         """Whether this step is a fault."""
         return self.firing.transition.kind is Kind.FAULT
 
+    def spends(self, label: str) -> bool:
+        """Whether a field is the budget of this very fault: that it is used up need not be said."""
+        spent = ("_left", f".{self.firing.transition.name}")
+        return self.is_fault and label.endswith(spent)
+
     @property
     def words(self) -> str:
         """What the step came to, in words, with names."""

@@ -17,10 +17,13 @@ class Cut(Exception):
 
 @define
 class Bound:
-    """A limit that begins when it is made: seconds in all, states at a time."""
+    """A limit that begins when it is made: seconds in all, states at a time. whole: the seconds of
+    what this is a part of, if it is one.
+    """
 
     seconds: float = SECONDS
     states: int = STATES
+    whole: float | None = None
     _began: float = field(init=False, factory=time.monotonic)
 
     @property
@@ -33,8 +36,15 @@ class Bound:
         if states > self.states:
             raise Cut(f"there are more than {self.states:,} states to look at")
         if self.left <= 0:
-            raise Cut(f"the limit of {self.seconds:g} s was reached")
+            raise Cut(self.reached)
+
+    @property
+    def reached(self) -> str:
+        """That the time has run out, in words."""
+        part = "" if self.whole is None else "its part of "
+        return f"{part}the limit of {self.whole or self.seconds:g} s was reached"
 
     def until(self, share: float) -> Bound:
         """A bound that ends when this share of the whole has passed; a part keeps to its share."""
-        return Bound(max(0.0, self.left - (1 - share) * self.seconds), self.states)
+        left = max(0.0, self.left - (1 - share) * self.seconds)
+        return Bound(left, self.states, self.whole or self.seconds)

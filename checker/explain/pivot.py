@@ -197,6 +197,7 @@ def pivot(
         words=" ".join([*_words(trace, choice), *(_sentence(words) for words in mechanisms[:1])]),
         instead=_alternatives(trace, choice),
         mechanisms=tuple(mechanisms),
+        choice=choice.number if isinstance(choice, Choice) else None,
     )
 
 

@@ -84,12 +84,9 @@ class CostReport:
         """A row for each class of paths; a column of costs only where anything costs that."""
         kinds = self.paths.classes
         costs = [name for name in COSTS if any(_cost(kind, name).most for kind in kinds)]
-        rows = []
-        for kind in kinds:
-            cells = [_range(kind.first, in_units), _worst(kind), _range(kind.total, in_units)]
-            cells += [_range(_cost(kind, name), _IN_WORDS[name]) for name in costs]
-            rows.append([_name(kind), _range(kind.faults, str), *cells])
-        return _grid(("path", "faults", *TIMES, *costs), rows, width)
+        columns = ("path", "faults", *TIMES, *costs)
+        rows = [[cells[name] for name in columns] for cells in map(in_words, kinds)]
+        return _grid(columns, rows, width)
 
     def _stall(self, verbosity: int) -> Iterator[str]:
         """The worst of all stalls, with its run."""
@@ -98,7 +95,7 @@ class CostReport:
             yield "nobody ever waits" if self._has_clients else "no client in this scope"
             return
         least = "" if self.stalls.reason is None else "at least "
-        who = self._client(stall.client)
+        who = self.client(stall.client)
         if stall.seconds is None:
             yield f"worst stall: {who} may wait for ever: {stall.reason}"
         else:
@@ -112,11 +109,22 @@ class CostReport:
             yield ""
 
     @property
+    def remarks(self) -> list[str]:
+        """What to know of the tables: what was not seen, what is violated, what they leave out."""
+        return [*self._unseen(), *self._notes(0)]
+
+    @property
+    def stall_in_words(self) -> str:
+        """The worst of all stalls, in a line."""
+        return next(self._stall(-1))
+
+    @property
     def _has_clients(self) -> bool:
         initial = self.durations.system.initial
         return bool(self.durations.timing.waiting(initial))
 
-    def _client(self, number: int) -> str:
+    def client(self, number: int) -> str:
+        """What a client is called."""
         clients = self.durations.timing.clients
         return clients[number] if number < len(clients) else f"client {number}"
 
@@ -137,13 +145,15 @@ class CostReport:
 
     def _quantities(self, width: int) -> Table:
         """The quantities that any duration depended on, with their values and where from."""
-        rows = []
+        return _grid(("quantity", "value", "source"), list(self.quantities()), width)
+
+    def quantities(self) -> Iterator[tuple[str, str, str]]:
+        """The name, the value and the source of each."""
         for name, values in self._values().items():
             quantity = self.durations.timing.quantities[name]
             span = Range(min(values), max(values))
             source = "given here" if name in self.changed else quantity.source
-            rows.append([name, _range(span, in_units), source])
-        return _grid(("quantity", "value", "source"), rows, width)
+            yield name, _range(span, in_units), source
 
     def _values(self) -> dict[str, list[Fraction]]:
         """By quantity, in the order in which the world names them."""
@@ -228,7 +238,7 @@ class CostReport:
     def _worst_stall(self, stall: Stall) -> dict[str, Any]:
         return {
             "seconds": None if stall.seconds is None else float(stall.seconds),
-            "client": self._client(stall.client),
+            "client": self.client(stall.client),
             "from_step": stall.begin,
             "to_step": stall.end,
             **({"reason": stall.reason} if stall.reason else {}),
@@ -278,6 +288,20 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
         folded = (cell.replace(" to ", " to\n") if narrow else cell for cell in row)
         table.add_row(*(row[i] if i in texts else cell for i, cell in enumerate(folded)))
     return table
+
+
+def in_words(kind: PathClass) -> dict[str, str]:
+    """What a class of paths takes, by the columns of the table."""
+    return {
+        "path": _name(kind),
+        "faults": _range(kind.faults, str),
+        **dict(zip(TIMES, _times(kind), strict=True)),
+        **{name: _range(_cost(kind, name), told) for name, told in _IN_WORDS.items()},
+    }
+
+
+def _times(kind: PathClass) -> tuple[str, str, str]:
+    return _range(kind.first, in_units), _worst(kind), _range(kind.total, in_units)
 
 
 def _name(kind: PathClass) -> str:

@@ -113,14 +113,20 @@ def _is(result: Result) -> str:
     return f"is {result.words}{why}"
 
 
-def _described(setting: Setting) -> dict[str, object]:
-    """All that a scenario could say of a setting, key by key."""
+def parts(setting: Setting) -> dict[str, dict[str, object]]:
+    """All that a scenario could say of a setting, by what it is of, and key by key."""
     bundled = setting.bundled
     if bundled is None:
-        return dict(setting.origin)
+        return {"world": dict(setting.origin)}
     scope = _scope(bundled)
     faults = scope.pop("faults")
-    return {"stack": bundled.stack, **_mechanisms(bundled), **_rack(setting), **scope, **faults}
+    protocol = {"stack": bundled.stack, **_mechanisms(bundled)}
+    return {"protocol": protocol, "rack": _rack(setting), "scope": scope, "faults": faults}
+
+
+def _described(setting: Setting) -> dict[str, object]:
+    """The same without what it is of."""
+    return {key: value for part in parts(setting).values() for key, value in part.items()}
 
 
 def _mechanisms(bundled: Bundled) -> dict[str, object]:

@@ -65,10 +65,9 @@ def changed(step: Step, fields: Fields) -> Iterator[tuple[str, str, str]]:
     """The fields that a step changed, by name, with the values before and after it in words; that
     a fault uses up its budget goes without saying.
     """
-    spent = ("_left", f".{step.firing.transition.name}")
     for change in step.changes:
         field = fields.by_label.get(change.label)
-        if field is not None and not (step.is_fault and change.label.endswith(spent)):
+        if field is not None and not step.spends(change.label):
             before, after = field.words(change.before), field.words(change.after)
             yield fields.short[change.label], before, after
 

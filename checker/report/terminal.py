@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 from rich.cells import cell_len
@@ -28,16 +28,23 @@ from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.steps import kebab
 
+if TYPE_CHECKING:
+    from rackproof.checker.explain import Explanation
+
 FOLDED: Final = 24
 """The least width to which the column of scenarios is folded."""
 
 
 @frozen
 class Terminal:
-    """Prints reports; verbosity -1 is quiet, 0 plain, 1 tells every property and counterexample."""
+    """Prints reports; verbosity -1 is quiet, 0 plain, 1 tells every property and counterexample.
+
+    explains: whether runs are explained step by step.
+    """
 
     out: Console
     verbosity: int = 0
+    explains: bool = False
 
     def verified(
         self, reports: Sequence[Report], of: int, saved: Saved, left_out: Sequence[Path]
@@ -183,14 +190,25 @@ class Terminal:
         if report.failure and report.failure.traceback:
             self.out.print(report.failure.traceback, soft_wrap=True)
         if self.verbosity >= 0:
-            for result in shown(report, expected_too):
-                self._counterexample(report, result, saved.files.get(id(result)))
+            for run, result in shown(report, expected_too):
+                self._counterexample(report, run, result, saved.files.get(id(result)))
 
-    def _counterexample(self, report: Report, result: Result, saved: Path | None) -> None:
+    def _counterexample(self, report: Report, run: Run, result: Result, saved: Path | None) -> None:
         replay = f"rackproof replay {saved}" if saved else f"rackproof verify {report.target}"
+        if self.explains:
+            from rackproof.checker.explain import explain  # noqa: PLC0415
+
+            self._explained(explain(report, run, result, replay))
+            return
         first, *rest = counterexample(report, result, replay)
         self.out.print(Text(f"{report.name}: {first}", "bold"), soft_wrap=True)
         self.out.print("\n".join(rest), soft_wrap=True)
+        self.out.print()
+
+    def _explained(self, explanation: Explanation) -> None:
+        from rackproof.checker.report.explained import print_explained  # noqa: PLC0415
+
+        print_explained(self.out, explanation)
         self.out.print()
 
     def table(self, reports: Sequence[Report]) -> None:
@@ -239,7 +257,12 @@ class Terminal:
 
     def replayed(self, scenario: Scenario, run: Replayed) -> None:
         """Print a run step by step, the facts at its end, and what is not as written."""
-        if self.verbosity >= 0:
+        if self.explains and self.verbosity >= 0:
+            from rackproof.checker.explain import explain_replay  # noqa: PLC0415
+
+            again = f"rackproof replay {scenario.path}"
+            self._explained(explain_replay(scenario, run, again))
+        elif self.verbosity >= 0:
             self.out.print(Text(scenario.name, "bold"), soft_wrap=True)
             pauses = [step.after for step in run.steps]
             told = run_in_words(run.trace, pauses, run.timing)
@@ -256,11 +279,11 @@ class Terminal:
         self.out.print(Text(f"{text}: {done}", "bold red" if run.complaints else "green"))
 
 
-def shown(report: Report, expected_too: bool) -> Iterator[Result]:
+def shown(report: Report, expected_too: bool) -> Iterator[tuple[Run, Result]]:
     """The violations to print: those complained of, and perhaps those that were expected."""
-    for _, result in report.judged:
+    for run, result in report.judged:
         if result.trace is not None and (expected_too or result.complaint):
-            yield result
+            yield run, result
 
 
 def _labels(reports: Sequence[Report]) -> list[str]:

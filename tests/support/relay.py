@@ -31,7 +31,6 @@ from rackproof.model.kernel import (
     Fairness,
     Firing,
     Identifiers,
-    Kind,
     Lane,
     Message,
     Picture,

@@ -14,7 +14,7 @@ from typing import Final
 from attrs import frozen
 
 from rackproof.checker.report.ci.checks import Check, Spot
-from rackproof.checker.report.forms.inert import line
+from rackproof.checker.report.escaping import line
 from rackproof.checker.report.screen import shown
 from rackproof.checker.verdicts import counted
 

@@ -13,7 +13,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from rackproof.checker.report.ci.checks import Check, checks
-from rackproof.checker.report.forms.inert import line
+from rackproof.checker.report.escaping import line
 from rackproof.checker.report.screen import shown
 from rackproof.checker.verify import Report
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from rackproof.checker.report.ci.checks import Check, Spot, checks, defined
-from rackproof.checker.report.forms.inert import line
+from rackproof.checker.report.escaping import line
 from rackproof.checker.report.screen import shown
 from rackproof.checker.report.steps import changes_in_words
 from rackproof.checker.status import Status, worst

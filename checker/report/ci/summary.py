@@ -10,10 +10,8 @@ from typing import Final
 from rackproof.checker.exams import Examined
 from rackproof.checker.explain import explain
 from rackproof.checker.report.ci.checks import Check, checks
-from rackproof.checker.report.forms.inert import MENTIONS, UNSEEN, in_markdown, line
-from rackproof.checker.report.forms.markdown import fenced
+from rackproof.checker.report.escaping import MENTIONS, UNSEEN, fenced, in_markdown, line
 from rackproof.checker.report.forms.mermaid import mermaid
-from rackproof.checker.report.screen import shown
 from rackproof.checker.report.setting import assumed, scope_in_words
 from rackproof.checker.verdicts import Verdict, counted
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -88,7 +86,7 @@ def _details(check: Check) -> str:
     """The counterexample behind a check, folded away."""
     assert check.result is not None, "only a violation has a counterexample"
     lines = [_opened(f"{check.report.target}: {check.title} is {check.result.words}"), ""]
-    lines += [*fenced(shown("\n".join(check.details))), "", *_diagram(check), ""]
+    lines += [*fenced("\n".join(check.details).split("\n")), "", *_diagram(check), ""]
     return "\n".join([*lines, "</details>", ""])
 
 
@@ -98,17 +96,17 @@ def _opened(title: str) -> str:
     return f"<details><summary>{told}</summary>"
 
 
-def _diagram(check: Check) -> Iterator[str]:
+def _diagram(check: Check) -> list[str]:
     """The counterexample as a sequence diagram."""
     assert check.run is not None, "a counterexample is of a run"
     assert check.result is not None, "a counterexample is of a property"
     explanation = explain(check.report, check.run, check.result, check.reproduce)
-    return fenced(mermaid(explanation), "mermaid")
+    return fenced(mermaid(explanation).splitlines(), "mermaid")
 
 
 def _again(wrong: Sequence[Check]) -> str:
     """The commands that show what is wrong again."""
-    commands = "\n".join(dict.fromkeys(line(check.reproduce) for check in wrong))
+    commands = dict.fromkeys(check.reproduce for check in wrong)
     if not commands:
         return ""
     return "\n".join(["### To see it again", "", *fenced(commands, "sh"), ""])

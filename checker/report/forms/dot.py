@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rackproof.checker.explain import Explanation, Moment
-from rackproof.checker.report.forms.inert import line
+from rackproof.checker.report.escaping import line
 from rackproof.checker.trace import Step
 
 WIDTH: Final = 36

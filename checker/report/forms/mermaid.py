@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rackproof.checker.explain import Explanation, Moment
-from rackproof.checker.report.forms.inert import line
+from rackproof.checker.report.escaping import line
 from rackproof.model.kernel import Message
 
 LARGEST: Final = 45_000

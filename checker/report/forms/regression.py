@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rackproof.checker.explain import Explanation
-from rackproof.checker.report.forms.inert import line
+from rackproof.checker.report.escaping import line
 from rackproof.checker.report.forms.plain import yaml
 from rackproof.checker.report.screen import shown
 from rackproof.scenarios.worlds import InputError

@@ -1,20 +1,15 @@
 """Who takes part in the world and between whom its steps pass, on walks of the plain world."""
 
 import pickle
-import random
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
+from pictured import drawn, walk, world_of
 
 from rackproof.model.build import TRANSITIONS
-from rackproof.model.kernel import Firing, Kind, Message, Picture, System
+from rackproof.model.kernel import Kind, Message
 from rackproof.model.picture.messages import BETWEEN
-from rackproof.scenarios.loader import load
 
-BUGS = Path(__file__).parents[3] / "scenarios" / "bugs"
 WALKED = {
     "serving": "sglang-34570-pair-sent-again",
     "one request": "dynamo-w1-finish-then-disconnect",
@@ -24,28 +19,6 @@ WALKED = {
     "stored": "mooncake-2246-addresses-lost",
     "ranks": "lmcache-1101-ranks-disagree",
 }
-
-
-def world_of(bug: str) -> System:
-    return load(BUGS / f"{bug}.yaml").case.setting.system
-
-
-def drawn(system: System) -> Picture:
-    assert system.picture is not None
-    return system.picture
-
-
-def walk(system: System, steps: int, seed: int = 1) -> Iterator[tuple[Any, Firing, Any]]:
-    """A run by chance: of the firings in a random order, the first that is possible."""
-    chance, state, firings = random.Random(seed), system.initial, list(system.firings())
-    for _ in range(steps):
-        chance.shuffle(firings)
-        moves = ((firing, firing.apply(system, state)) for firing in firings)
-        firing, after = next((move for move in moves if move[1] is not None), (None, None))
-        if firing is None:
-            return
-        yield state, firing, after
-        state = after
 
 
 def lanes(bug: str) -> list[str]:

@@ -7,6 +7,7 @@ line breaks) is shown escaped, as on a terminal.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from rackproof.checker.report.screen import shown
@@ -51,3 +52,11 @@ def in_markdown(text: str) -> str:
 def link(text: str) -> str:
     """An address as a link; whatever else it is, as a text."""
     return f"<{text}>" if _LINK.fullmatch(text) else in_markdown(text)
+
+
+def fenced(lines: Iterable[str], language: str = "text") -> list[str]:
+    """Lines that stay as they are, as a block of code; the fence is longer than any in them."""
+    texts = [shown(text) for text in lines]
+    longest = max((len(run) for run in re.findall("`+", "\n".join(texts))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *texts, fence]

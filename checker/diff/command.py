@@ -1,0 +1,284 @@
+"""The command ``diff``: from two targets to what differs, and what became better or worse."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import attrs
+import click
+from attrs import frozen
+from rich.console import Console
+
+from rackproof.checker.asking import check
+from rackproof.checker.diff.comparison import Comparison, Difference, worsened
+from rackproof.checker.diff.gained import Both
+from rackproof.checker.diff.revisions import Looking, Repository, Revision, as_revision, looked_at
+from rackproof.checker.diff.side import Side
+from rackproof.checker.diff.sides import Make, Sides, sides_of, target_of, with_fix
+from rackproof.checker.diff.subject import Asked
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.report.difference.data import as_data
+from rackproof.checker.report.difference.markdown import as_markdown
+from rackproof.checker.report.difference.terminal import show
+from rackproof.checker.report.progress import Ticker
+from rackproof.checker.report.screen import console
+from rackproof.checker.searched import Progress
+from rackproof.checker.session import Session, as_json
+from rackproof.checker.status import worst
+from rackproof.checker.verdicts import counted
+from rackproof.checker.verify import failure
+from rackproof.scenarios.worlds import InputError
+
+COST_SECONDS: Final = 10.0
+"""For each exploration of times, where nobody says how long."""
+Word = str | Revision
+
+
+@frozen
+class Diff:
+    """What is asked: in which exam of a stack, of which properties (all, if none), whether costs
+    are compared (None: where one scope is), and whether a scenario is compared with its own fix.
+    """
+
+    session: Session
+    exam: str | None = None
+    properties: Sequence[str] = ()
+    costs: bool | None = None
+    fixed: bool = False
+
+    def tell(self, texts: Sequence[str], commits: Sequence[str], markdown: str | None) -> int:
+        """Compare, and report; in Markdown too where a file is named."""
+        if markdown == self.session.json_file == "-":
+            raise click.UsageError("--json and --markdown cannot both go to stdout")
+        self.session.check_outputs()
+        words = _words(texts, commits, fixed=self.fixed)
+        label = " and ".join(map(str, words))
+        try:
+            with (
+                Ticker(label, self.session.verbosity) as ticker,
+                contextlib.redirect_stdout(sys.stderr),  # what a model prints is no report
+            ):
+                found = self._difference(words, ticker)
+        except (Exception, SystemExit) as error:
+            wrong = failure(error, None)
+            self.session.terminal().failed(wrong)
+            return wrong.status
+        verbosity = self.session.verbosity
+        show(found, self._console(markdown), verbosity)
+        self.session.write(markdown, lambda: as_markdown(found, verbosity))
+        self.session.write(self.session.json_file, lambda: as_json([as_data(found)]))
+        return worst([*self.session.troubles, found.status])
+
+    def _console(self, markdown: str | None) -> Console:
+        """Where people read: stdout, unless that is for Markdown or JSON."""
+        return console(sys.stderr) if markdown == "-" else self.session.terminal().out
+
+    def _difference(self, words: Sequence[Word], progress: Progress) -> Difference:
+        names = [str(word) for word in words]
+        if len(words) == 2 and _is_same(*words):
+            self._check_same(words[0])
+            footing = self._footing(words, (), Both())
+            return Difference(names[0], names[-1], (), footing, is_same=True)
+        with ExitStack() as stack:
+            mine, theirs = self._sides(words, stack)
+            pairs, alone = _paired(mine, theirs)
+            comparisons = tuple(self._compared(*pair, progress) for pair in pairs)
+        _check_common(names, comparisons)
+        self._check_properties(comparisons)
+        footing = self._footing(words, comparisons, alone)
+        return Difference(names[0], names[-1], comparisons, footing, alone)
+
+    def _check_same(self, word: Word) -> None:
+        """Refuse what is on both sides, if it is no target."""
+        if isinstance(word, Revision):
+            repository = Repository(Path.cwd())
+            repository.place(repository.commit(word.name), word)
+        else:
+            target_of(word).load()
+
+    def _sides(self, words: Sequence[Word], stack: ExitStack) -> tuple[Sides, Sides]:
+        """Both sides; commits are looked at by processes that run beside one another."""
+        asked = self._asked(words)
+        if len(words) == 1:
+            assert isinstance(words[0], str), "a commit is compared with another"
+            return with_fix(words[0], asked)
+        looking = [
+            stack.enter_context(looked_at(word, asked, self.exam))
+            if isinstance(word, Revision)
+            else word
+            for word in words
+        ]
+        mine, theirs = (
+            _known(item) if isinstance(item, Looking) else sides_of(item, asked, self.exam)
+            for item in looking
+        )
+        return mine, theirs
+
+    def _asked(self, words: Sequence[Word]) -> Asked:
+        options = self.session.options
+        targets = [word.target if isinstance(word, Revision) else word for word in words]
+        is_one = self.exam is not None or not any(t.startswith("stack:") for t in targets)
+        costs = is_one if self.costs is None else self.costs
+        return Asked(options.seconds, options.memory, options.workers, costs)
+
+    def _compared(self, mine: Make, theirs: Make, progress: Progress) -> Comparison:
+        first = mine(None, progress)
+        comparison = Comparison(first, theirs(first, progress))
+        comparison = attrs.evolve(
+            comparison, mine=self._only(comparison.mine), theirs=self._only(comparison.theirs)
+        )
+        _ = comparison.gained  # which takes a while, and is to be seen as progress
+        return comparison
+
+    def _only(self, side: Side) -> Side:
+        """A side with the properties that are asked about."""
+        if not self.properties:
+            return side
+        wanted = {name: j for name, j in side.properties.items() if name in self.properties}
+        unknown = tuple(name for name in side.properties if name not in wanted)
+        return attrs.evolve(side, properties=wanted, others=unknown)
+
+    def _check_properties(self, comparisons: Sequence[Comparison]) -> None:
+        sides = [side for c in comparisons for side in (c.mine, c.theirs)]
+        known = {name for side in sides for name in (*side.properties, *side.others)}
+        check("property", self.properties, known)
+
+    def _footing(
+        self, words: Sequence[Word], comparisons: Sequence[Comparison], alone: Both
+    ) -> Footing:
+        return Footing(
+            reproduce=shlex.join(["rackproof", "diff", *map(str, words), *self._options]),
+            not_checked=tuple(dict.fromkeys(_not_checked(comparisons, alone))),
+            next_moves=tuple(_next_moves(comparisons)),
+        )
+
+    @property
+    def _options(self) -> Iterator[str]:
+        """The options that what is found depends on."""
+        yield from (["--with-fix"] if self.fixed else [])
+        yield from (["--exam", self.exam] if self.exam else [])
+        for name in self.properties:
+            yield from ("--property", name)
+        if self.costs is not None:
+            yield "--costs" if self.costs else "--no-costs"
+        if self.session.options.seconds is not None:
+            yield from ("--time-limit", f"{self.session.options.seconds:g}s")
+
+
+def _words(texts: Sequence[str], commits: Sequence[str], *, fixed: bool) -> list[Word]:
+    """What is compared: two targets, each perhaps in a commit; or a scenario with its fix."""
+    if len(texts) > 2:
+        raise click.UsageError(f"two targets are compared, not {len(texts)}")
+    if commits:
+        if fixed:
+            raise click.UsageError("--git compares commits, not a scenario with its fix")
+        return [Revision(c, t) for c, t in zip(commits, [texts[0], texts[-1]], strict=True)]
+    if fixed and len(texts) == 2:
+        raise click.UsageError("--with-fix takes one scenario, which is compared with its fix")
+    words = [as_revision(text) or text for text in texts]
+    if len(words) == 1 and isinstance(words[0], Revision):
+        raise click.UsageError(f"{words[0]}: with what is it to be compared?")
+    return words
+
+
+def _is_same(one: Word, other: Word) -> bool:
+    if isinstance(one, Revision) and isinstance(other, Revision):
+        repository = Repository(Path.cwd())
+        commits = [repository.commit(word.name) for word in (one, other)]
+        return commits[0] == commits[1] and one.target == other.target
+    return one == other
+
+
+def _known(looking: Looking) -> Sides:
+    """The sides that another process has looked at."""
+
+    def make(side: Side) -> Make:
+        return lambda _like, _progress: side
+
+    return {case: make(side) for case, side in looking.sides().items()}
+
+
+def _paired(mine: Sides, theirs: Sides) -> tuple[list[tuple[Make, Make]], Both]:
+    """What is compared with what: exam by exam, or the one that each has; and what is left."""
+    if len(mine) == len(theirs) == 1:
+        return [(*mine.values(), *theirs.values())], Both()  # type: ignore[list-item]
+    common = [case for case in mine if case in theirs]
+    if not common:
+        raise InputError("a stack in all its exams is compared with another stack; give --exam")
+    alone = Both(
+        tuple(case for case in mine if case not in theirs),
+        tuple(case for case in theirs if case not in mine),
+    )
+    return [(mine[case], theirs[case]) for case in common], alone
+
+
+def _check_common(names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
+    if comparisons and not any(c.has_something_in_common for c in comparisons):
+        raise InputError(
+            f"{names[0]} and {names[-1]} have nothing in common: no transition, no field and no "
+            "property has the same name in both"
+        )
+
+
+def _not_checked(comparisons: Sequence[Comparison], alone: Both) -> Iterator[str]:
+    """What was not compared, and why."""
+    several = len(comparisons) > 1
+    for letter, exams in (("A", alone.mine), ("B", alone.theirs)):
+        if exams:
+            yield f"exams that only {letter} sits: {', '.join(exams)}"
+    for comparison in comparisons:
+        where = f"{comparison.case}: " if several else ""
+        yield from (f"{where}{told}" for told in _gaps(comparison))
+    if comparisons:
+        yield "runs without end are compared by the verdicts on them alone"
+
+
+def _gaps(comparison: Comparison) -> Iterator[str]:
+    """What was not compared in one scope."""
+    if scopes := comparison.scopes:
+        told = ", ".join(f"{c.key}: {c.mine} -> {c.theirs}" for c in scopes)
+        yield f"the scopes differ ({told}): counts of states, faults and steps are of two scopes"
+    yield from dict.fromkeys((*comparison.mine.notes, *comparison.theirs.notes))
+    found = comparison.gained
+    for letter, reason in zip("AB", found.reasons if found else (), strict=False):
+        if reason:
+            yield f"states of {letter} beyond {reason}"
+    if found is not None and found.states is None and found.is_whole:
+        yield "state by state, as the two do not have the same fields"
+    if found is not None and found.parting.left_out:
+        steps = found.parting.left_out
+        yield f"runs with steps of what only one has, such as {steps[0]}"
+    if found is not None and found.parting.reason:
+        yield f"runs of more than {counted(found.parting.depth, 'step')}: {found.parting.reason}"
+    yield from _uncosted(comparison)
+
+
+def _uncosted(comparison: Comparison) -> Iterator[str]:
+    sides = (("A", comparison.mine.costs), ("B", comparison.theirs.costs))
+    for letter, costs in sides:
+        if costs is not None and costs.reason:
+            yield f"costs of {letter} beyond {costs.reason}: those told are of what was seen"
+    for letter, side in (("A", comparison.mine), ("B", comparison.theirs)):
+        if side.behaviour is not None and not side.written.get("times"):
+            yield f"costs: {letter} does not say how long things take"
+            return
+    if any(costs is None for _, costs in sides):
+        yield "costs: they are with --costs"
+
+
+def _next_moves(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """What to do about what got worse, or is not known."""
+    worse = list(worsened(comparisons))
+    if worse:
+        comparison, _ = worse[0]
+        yield f"rackproof verify {shlex.quote(comparison.theirs.target)} shows what is violated"
+    if any(each.is_open for c in comparisons for each in c.verdicts):
+        yield "give more time with --time-limit, for what is inconclusive"
+    if not worse and any(c.differs for c in comparisons):
+        yield "-v tells every run in which the two part"

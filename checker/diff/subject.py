@@ -1,0 +1,278 @@
+"""From a world to a side of a comparison: it is lowered, searched, walked and timed."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from attrs import frozen
+
+from rackproof.checker.compare import compare
+from rackproof.checker.diff.rules import Forms, Guards, digest, domain_in_words, families, family
+from rackproof.checker.diff.side import Act, Behaviour, Column, Costs, Judged, Rule, Side
+from rackproof.checker.lowering import Relation, lower
+from rackproof.checker.report.setting import parts, written
+from rackproof.checker.report.steps import run_in_words
+from rackproof.checker.search import Limits, Snapshot
+from rackproof.checker.searched import Progress, searched
+from rackproof.checker.timing.amounts import exact, in_units
+from rackproof.checker.timing.moves import Graph
+from rackproof.checker.verdicts import Result, results
+from rackproof.checker.verify import silent
+from rackproof.model.kernel import Kind, System, Transition
+from rackproof.model.kernel.domains import Enumeration, Truth
+from rackproof.scenarios.fields import Field, Fields
+from rackproof.scenarios.quantities import in_words
+from rackproof.scenarios.schema import Setting
+from rackproof.scenarios.steps import kebab
+from rackproof.scenarios.steps import written as as_step
+
+MOST_STATES: Final = 20_000
+"""States of which all moves are followed."""
+SECONDS: Final = 60.0
+"""For the walk over them, and for each exploration of times, unless told otherwise."""
+
+
+@frozen
+class Asked:
+    """What is asked of a side. seconds, memory, states: the limits of each exploration. costs:
+    whether to tell what its paths take.
+    """
+
+    seconds: float | None = None
+    memory: int | None = None
+    workers: int | None = None
+    costs: bool = False
+    states: int = MOST_STATES
+
+
+@frozen(slots=False, eq=False)
+class Subject:
+    """A world to compare, in one scope."""
+
+    target: str
+    case: str
+    setting: Setting
+    asked: Asked
+
+    @property
+    def system(self) -> System:
+        """The world."""
+        return self.setting.system
+
+    @cached_property
+    def relation(self) -> Relation:
+        """The world lowered; one of a user's own is held against its plain functions."""
+        relation = lower(self.system)
+        if self.setting.file is not None:
+            compare(relation)
+        return relation
+
+    @cached_property
+    def forms(self) -> Forms:
+        """What its trees test and do."""
+        return Forms(self.relation)
+
+    @cached_property
+    def rules(self) -> dict[str, Rule]:
+        """Its transitions as they are written, by the names that scenarios give them."""
+        return {kebab(t.name): self._rule(t) for t in self.system.transitions}
+
+    def _rule(self, transition: Transition[..., Any]) -> Rule:
+        actions = [a for a in self.relation.actions if a.firing.transition is transition]
+        slots = {slot for action in actions for slot in action.writes}
+        return Rule(
+            kind=transition.kind.value,
+            fairness=transition.fairness.value,
+            parameters=tuple(name for name, _ in transition.parameters),
+            duration=transition.duration,
+            forms={as_step(a.firing, self.system): self.forms.tree(a.tree) for a in actions},
+            needs=Guards(self.relation).of(actions),
+            writes=families(self.system, slots),
+        )
+
+    @cached_property
+    def fields(self) -> dict[str, str]:
+        """What each field may hold."""
+        return {
+            field.label: domain_in_words(self.system, field.domain)
+            for field in Fields(self.system).all
+        }
+
+    @cached_property
+    def asks(self) -> dict[str, str]:
+        """By property, a digest of what its instances ask."""
+        found: dict[str, list[str]] = {prop.name: [] for prop in self.system.properties}
+        for predicate in self.relation.predicates:
+            form = f"{predicate.arguments}: {self.forms.tree(predicate.tree)}"
+            found.setdefault(predicate.property.name, []).append(form)
+        return {name: digest(*forms) for name, forms in found.items()}
+
+    @cached_property
+    def form(self) -> str:
+        """A digest of all that states, moves and verdicts depend on."""
+        system = self.system
+        start = [f"{label} {v}" for label, v in zip(self.fields, self._initial, strict=True)]
+        told = [str(attrs.asdict(rule)) for rule in self.rules.values()]
+        asked = [f"{p.name} {p.scope} {self.asks[p.name]}" for p in system.properties]
+        premises = [p.premise.name for p in system.properties if p.premise]
+        return digest(
+            *start, *self.rules, *told, *asked, *premises, str(self.fields), str(self._sorts),
+            str(sorted(self.setting.budgets.items())), *(a.words for a in self._acts),
+        )  # fmt: skip
+
+    @property
+    def _initial(self) -> Iterator[str]:
+        ordinals = self.system.schema.flatten(self.system.initial)
+        return (field.words(field.value(ordinals)) for field in Fields(self.system).all)
+
+    @property
+    def _sorts(self) -> dict[str, tuple[str, ...]]:
+        counts = self.system.schema.counts.items()
+        return {
+            sort.name: tuple(self.system.label(sort, index) for index in range(count))
+            for sort, count in counts
+        }
+
+    @property
+    def _acts(self) -> tuple[Act, ...]:
+        system = self.system
+        return tuple(
+            Act(
+                as_step(firing, system),
+                kebab(firing.transition.name),
+                firing.words(system),
+                firing.transition.kind is Kind.FAULT,
+            )
+            for firing in system.firings()
+        )
+
+    def side(self, like: Side | None = None, progress: Progress | None = None) -> Side:
+        """Find out all that is asked.
+
+        like: a side that may turn out to be of the same form, of which everything is known.
+        """
+        is_like = like is not None and like.form == self.form
+        return Side(
+            target=self.target,
+            case=self.case,
+            written=self._written(),
+            fields=self.fields,
+            sorts=self._sorts,
+            rules=self.rules,
+            properties=like.properties if like and is_like else self._judged(progress),
+            behaviour=like.behaviour if like and is_like else self._behaviour(progress),
+            form=self.form,
+            is_own=self.setting.file is not None,
+            costs=self._costs(progress),
+        )
+
+    def _written(self) -> dict[str, dict[str, str]]:
+        """What there is to choose, by part and key."""
+        if self.setting.bundled is None:
+            start = dict(zip(self.fields, self._initial, strict=True))
+            sizes = {name: str(size) for name, size in self.system.sizes.items()}
+            found = {"sizes": sizes, "initial state": start}
+        else:
+            found = {
+                part: {key: written(value) for key, value in known.items()}
+                for part, known in parts(self.setting).items()
+            }
+            deployment = self.setting.bundled.deployment
+            found["deployment"] = {key: written(value) for key, value in deployment.items()}
+        timing = self.system.timing
+        quantities = timing.quantities if timing else {}
+        return {**found, "times": {name: _time(q.value) for name, q in quantities.items()}}
+
+    def _judged(self, progress: Progress | None) -> dict[str, Judged]:
+        """The verdict on each property, by a search."""
+        asked = self.asked
+        limits = Limits(asked.seconds, asked.memory)
+        found = searched(self.relation, None, limits, asked.workers, progress)
+        every = results(self.system, found, {}, silent(self.setting, found))
+        return {result.prop.name: self._told(result) for result in every}
+
+    def _told(self, result: Result) -> Judged:
+        trace = result.trace
+        return Judged(
+            statement=result.prop.statement,
+            scope=result.prop.scope.value,
+            form=self.asks[result.prop.name],
+            verdict=result.verdict.value,
+            words=result.words,
+            reason=result.reason,
+            faults=trace.faults if trace else None,
+            steps=len(trace.steps) if trace else None,
+            run=tuple(run_in_words(trace)) if trace else (),
+        )
+
+    def _behaviour(self, progress: Progress | None) -> Behaviour:
+        graph = Graph(self.system)
+        moves, reason = _walked(graph, self.asked, progress)
+        table = np.array([self.system.schema.flatten(state) for state in graph.states])
+        columns, indices = [], []
+        for field in Fields(self.system).all:
+            column, index = _column(self.system, field, table)
+            columns.append(column)
+            indices.append(index)
+        states = np.array(indices, dtype=np.int64).T.tolist() or [[] for _ in graph.states]
+        return Behaviour(self._acts, tuple(columns), tuple(map(tuple, states)), moves, reason)
+
+    def _costs(self, progress: Progress | None) -> Costs | None:
+        """What the paths take, where it is asked and the world says how long things do."""
+        if not self.asked.costs or self.system.timing is None:
+            return None
+        from rackproof.checker.diff.spent import costs  # noqa: PLC0415
+
+        return costs(self.system, self.asked.seconds or SECONDS, progress)
+
+
+def _time(value: float | Callable[..., float]) -> str:
+    """The value of a quantity."""
+    if callable(value):
+        return "depends on the state"
+    return "none" if value == math.inf else in_units(exact(value))
+
+
+def _walked(
+    graph: Graph, asked: Asked, progress: Progress | None
+) -> tuple[tuple[tuple[tuple[int, int], ...], ...], str | None]:
+    """The moves of the states within the limits, and why there are more, if so."""
+    begun, seconds = time.monotonic(), asked.seconds or SECONDS
+    moves: list[tuple[tuple[int, int], ...]] = []
+    while len(moves) < len(graph.states):
+        spent = time.monotonic() - begun
+        if len(moves) == asked.states:
+            return tuple(moves), f"more than {asked.states:,} states"
+        if spent > seconds:
+            return tuple(moves), f"the time limit of {in_words(seconds)}"
+        if progress is not None and len(moves) % 256 == 0:
+            progress(Snapshot(len(moves), 0, spent, doing=f"following {len(moves):,} states"))
+        moves.append(tuple(graph.of(len(moves))))
+    return tuple(moves), None
+
+
+def _column(system: System, field: Field, table: Any) -> tuple[Column, list[int]]:
+    """A field with the values it takes in some states, and the index of the one that each has."""
+    if field.is_set:
+        weights = np.array([2**n for n in range(len(field.slots))], dtype=object)
+        packed: Any = (table[:, list(field.slots)].astype(object) * weights).sum(axis=1)
+    else:
+        packed = table[:, field.slots[0]]
+    found, index = np.unique(packed, return_inverse=True)
+    values = tuple(field.words(_value(field, int(value))) for value in found)
+    path = family(system, field.slots[0], field.is_set)
+    is_phase = not field.is_set and isinstance(field.domain, Enumeration | Truth)
+    short = Fields(system).short[field.label]
+    return Column(field.label, short, path, values, is_phase), index.tolist()
+
+
+def _value(field: Field, packed: int) -> object:
+    if field.is_set:
+        return frozenset(n for n in range(len(field.slots)) if packed >> n & 1)
+    return field.domain.decode(packed)

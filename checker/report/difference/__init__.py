@@ -1,0 +1,1 @@
+"""What differs between two worlds, as sections that a terminal and Markdown show alike."""
