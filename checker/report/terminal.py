@@ -15,7 +15,8 @@ from rich.text import Text
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
 from rackproof.checker.explain.explanation import Footing
-from rackproof.checker.explain.footing import lines, of_replay
+from rackproof.checker.explain.footing import lines as footing_lines
+from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen, violated
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample
@@ -89,7 +90,7 @@ class Terminal:
 
     def footing(self, footing: Footing) -> None:
         """Print how a result is seen again, what was not looked at, and what to do next."""
-        for line in lines(footing) if self.verbosity >= 0 else ():
+        for line in footing_lines(footing) if self.verbosity >= 0 else ():
             self.out.print(line, soft_wrap=True)
 
     def _scope(self, report: Report, several: bool) -> None:

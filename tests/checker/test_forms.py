@@ -35,9 +35,9 @@ from rackproof.checker.explain import (
     explain_replay,
 )
 from rackproof.checker.replay import replay
+from rackproof.checker.report.escaping import in_markdown, line
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.forms import mermaid as mermaid_form
-from rackproof.checker.report.escaping import in_markdown, line
 from rackproof.checker.report.forms.markdown import spans_in_words
 from rackproof.checker.report.machine import as_data
 from rackproof.checker.report.screen import shown
