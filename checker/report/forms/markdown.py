@@ -25,6 +25,7 @@ def markdown(explanation: Explanation) -> str:
         _section("The nearest run that is safe", _near_miss(explanation)),
         _section("What mends it", _mends(explanation)),
         _section("The least that it takes", _smallest(explanation)),
+        _section("What could not be found out", _bullets(explanation.untold)),
         _section("Timing", _bullets(_timing(explanation))),
         _section("Where this comes from", _footing(explanation)),
     )
