@@ -79,6 +79,7 @@ class Ahead:
         self._met: dict[Words, bool] = {}
         self._doomed: set[Node] = set()
         self._safe: dict[Node, Way] = {}
+        self._begins: set[Words] = set()
 
     # States.
 
@@ -144,8 +145,18 @@ class Ahead:
         return way
 
     def is_safe(self, words: Words) -> bool:
-        """Whether a safe run begins in a state, the premise aside."""
-        return self.nearest_from(words) is not None
+        """Whether a safe run begins in a state, the premise aside; any will do, so it is quick."""
+        start = words, True
+        if start in self._safe or words in self._begins:
+            return True
+        if start in self._doomed or self.is_bad(words):
+            return False
+        found = _Found(self, start)
+        if found.is_anywhere():
+            self._begins.add(words)
+            return True
+        self._doomed.update(found.came)
+        return False
 
     def further(self, node: Node) -> Iterator[tuple[int, Node]]:
         """The moves of a node to nodes that are neither bad nor known to be doomed."""
@@ -201,6 +212,21 @@ class _Found:
                     heapq.heappush(pending, (more, steps + 1, next(serial), after, (action, node)))
         return None
 
+    def is_anywhere(self) -> bool:
+        """Whether a run can come to rest, or go round for ever: depth first, faults last."""
+        pending = [self.start]
+        while pending:
+            node = pending.pop()
+            if node not in self.came:
+                self.came[node] = None
+                if self.ahead.ends(node):
+                    return True
+                self.ahead.bound.check(len(self.came))
+                moves = list(self.ahead.further(node))[::-1]
+                moves.sort(key=lambda move: not self.ahead.is_fault[move[0]])
+                pending += (after for _, after in moves)
+        return any(True for _ in self._loops(self._graph()))
+
     def _firings(self, node: Node) -> tuple[Firing, ...]:
         """How the search came to a node."""
         found = []
@@ -211,22 +237,42 @@ class _Found:
 
     def to_loop(self) -> Way | None:
         """The way to a fair loop that is safe, and round it."""
+        graph = self._graph()
+        best = min(self._loops(graph), key=lambda loop: loop.entry, default=None)
+        if best is None:
+            return None
+        node = list(self.came)[best.entry]
+        here = graph.numbers[node[0]]
+        begun = _tour(graph, here, best.component, best.spots)
+        loop = graph.round(here, best.component, begun)
+        return Way(self._firings(node), tuple(self.ahead.firings[action] for action in loop))
+
+    def _graph(self) -> Graph:
+        """The states that were come to, with the moves between them that are no faults."""
         states = {words: None for words, _ in self.came}
         graph = Graph(self.ahead.native, states, self.ahead.bound.check)
         graph.unfold(states)
+        return graph
+
+    def _loops(self, graph: Graph) -> Iterator[_Loop]:
+        """The components in which a run can be fair and safe for ever."""
         entries = {words: number for number, (words, met) in enumerate(self.came) if met}
-        best: tuple[int, set[int], Sequence[set[int]]] | None = None
         for component in graph.fair(graph.all):
             spots = self.ahead.satisfied(graph, component)
             known = [entries[w] for s in component if (w := graph.states[s]) in entries]
-            if spots is not None and known and (best is None or min(known) < best[0]):
-                best = min(known), component, spots
-        if best is None:
-            return None
-        node = list(self.came)[best[0]]
-        begun = _tour(graph, graph.numbers[node[0]], best[1], best[2])
-        loop = graph.round(graph.numbers[node[0]], best[1], begun)
-        return Way(self._firings(node), tuple(self.ahead.firings[action] for action in loop))
+            if spots is not None and known:
+                yield _Loop(min(known), component, spots)
+
+
+@frozen
+class _Loop:
+    """A component to stay in for ever. entry: the number of the node by which a search came to it
+    first. spots: the sets of states of each of which it must pass through one.
+    """
+
+    entry: int
+    component: set[int]
+    spots: Sequence[set[int]]
 
 
 def _tour(

@@ -63,12 +63,15 @@ def quoted(firing: Firing, system: System) -> str:
 
 def by_choice(trace: Trace, ahead: Ahead) -> Choice:
     """The last step of a counterexample that another choice would have kept from its end."""
-    for number in range(len(trace.steps), 0, -1):
+    for number in range(len(trace.steps), trace.lead, -1):
         step = trace.steps[number - 1]
         way = ahead.nearest(step.before)
         if way is not None and not goes_with(way, step):
-            found = _leaving if trace.loop is not None and number > trace.lead else _instead
-            return found(number, step, way, ahead)
+            return _leaving(number, step, way, ahead)
+    for number in range(trace.lead, 0, -1):
+        step = trace.steps[number - 1]
+        if ahead.is_safe(ahead.words(step.before)):
+            return _instead(number, step, ahead)
     return Choice(0)
 
 
@@ -77,7 +80,7 @@ def goes_with(way: Way, step: Step) -> bool:
     return (*way.lead, *way.loop)[:1] == (step.firing,)
 
 
-def _instead(number: int, step: Step, _: Way, ahead: Ahead) -> Choice:
+def _instead(number: int, step: Step, ahead: Ahead) -> Choice:
     """What else could have happened: first of all what disarms the step."""
     mine = ahead.number(step.firing)
     others = [
