@@ -14,6 +14,9 @@ from rich.text import Text
 
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.explain.footing import lines as footing_lines
+from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen, violated
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample
@@ -47,12 +50,18 @@ class Terminal:
     explains: bool = False
 
     def verified(
-        self, reports: Sequence[Report], of: int, saved: Saved, left_out: Sequence[Path]
+        self,
+        reports: Sequence[Report],
+        of: int,
+        saved: Saved,
+        left_out: Sequence[Path],
+        footings: Sequence[Footing] = (),
     ) -> None:
         """Print every violation that nobody expected, the table, and what is not as it should be.
 
         With one target or -v, the violations that were expected are printed too. of: how many
-        targets there were, if an interrupt left some out.
+        targets there were, if an interrupt left some out. footings: of each report, what it says of
+        itself.
         """
         several = len(reports) > 1
         in_full = self.verbosity > 0 or (self.verbosity == 0 and not several)
@@ -72,9 +81,17 @@ class Terminal:
             self._diagnosis(report, several)
             self._notes(report, several)
             self._coverage(report, several)
+        for report, footing in zip(reports, footings, strict=False):
+            if in_full and report.runs:
+                self.footing(footing)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
         self.summary(reports, of)
+
+    def footing(self, footing: Footing) -> None:
+        """Print how a result is seen again, what was not looked at, and what to do next."""
+        for line in footing_lines(footing) if self.verbosity >= 0 else ():
+            self.out.print(line, soft_wrap=True)
 
     def _scope(self, report: Report, several: bool) -> None:
         """Print how much is explored, and where."""
@@ -286,6 +303,7 @@ class Terminal:
             if len(run.trace.steps) == len(run.steps):
                 for fact in run.facts:
                     self.out.print(f"  {fact.key}: {seen(run, fact)}", soft_wrap=True)
+            self.footing(of_replay(scenario, run))
         for line in run.complaints:
             self.out.print(line, soft_wrap=True)
         text = "not as written" if run.complaints else "as written"
