@@ -92,7 +92,7 @@ def test_a_violation_is_explained_from_end_to_end(violation: Explanation) -> Non
     ):
         assert words in told
     assert "slow-left" not in told, "that a fault uses up its budget goes without saying"
-    for absent in ("turning point", "safe", "mends", "Timing", "Not checked", "brackets"):
+    for absent in ("turning point", "safe", "mends", "Timing", "Not found", "brackets"):
         assert absent not in told
 
 
