@@ -191,14 +191,3 @@ def test_it_is_asked_for_by_an_option(command: str, capsys: pytest.CaptureFixtur
     assert not ended.value.code
     told = capsys.readouterr().out
     assert "because  block is freed (step 2)" in told
-
-
-def test_times_that_contradict_one_another_are_no_way_to_violate_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A transfer without end takes longer at least than its most, which is a time of its own."""
-    bug = ROOT / "scenarios" / "bugs" / "mooncake-2832-mapping-of-the-old-process.yaml"
-    with pytest.raises(SystemExit) as ended:
-        cli(["verify", str(bug)])
-    assert not ended.value.code
-    assert "In all its times, this run takes network-rtt >= restart" in capsys.readouterr().out
