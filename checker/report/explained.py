@@ -156,14 +156,16 @@ class _Told:
     def _alternatives(self) -> Iterator[RenderableType]:
         pivot, near, told = self.all.pivot, self.all.near_miss, self.all
         if pivot:
-            yield from _section(f"The turning point: step {pivot.number}", [pivot.words])
+            more = [f"Or {mechanism}." for mechanism in pivot.mechanisms[1:]]
+            yield from _section(f"The turning point: step {pivot.number}", [pivot.words, *more])
         yield from _section("The nearest run that is safe", [near.words] if near else [])
         mends = []
         for mend in told.mends:
             verdict = f": {mend.verdict}" if mend.verdict else ""
             mends.append(f"{'; '.join(mend.changes)}{verdict} ({mend.source})")
-            mends += [f"  but then: {effect}" for effect in mend.side_effects]
+            mends += [f"  but {effect} is violated with it" for effect in mend.side_effects]
         yield from _section("What mends it", mends)
+        yield from _section("What could not be found out", told.untold)
         yield from _section("Timing", [line.removeprefix(_TIMING) for line in told.timing_words])
 
     def _footing(self) -> Iterator[RenderableType]:
