@@ -99,7 +99,9 @@ class _Told:
                 words = f"{field.words(change.before)} -> {field.words(change.after)}"
                 told = f"{self.all.name(field)}: {words}"
                 users = moment.users.get(change.label)
-                (used if users else rest).append(f"{told}{_users(users)}" if users else told)
+                (used if users else rest).append(
+                    f"{told}{users_in_words(users)}" if users else told
+                )
         if used:
             yield "changes", Text("; ".join(used))
         if rest:
@@ -121,10 +123,10 @@ class _Told:
             "Where it goes wrong",
             [
                 f"{told.where}:" if told.failing else f"{told.where}." if told.where else "",
-                *(f"  {_since(c, None)}" for c in told.failing),
+                *(f"  {since_in_words(c, None)}" for c in told.failing),
             ],
         )
-        stays = [f"  {_since(condition, None)}" for condition in told.stays[:MOST_TOLD]]
+        stays = [f"  {since_in_words(condition, None)}" for condition in told.stays[:MOST_TOLD]]
         if len(told.stays) > MOST_TOLD:
             stays.append(f"  and {len(told.stays) - MOST_TOLD} more")
         if stays:
@@ -191,7 +193,7 @@ def _labelled(rows: Iterable[tuple[str, Text]]) -> RenderableType:
 
 def _conditions(conditions: Sequence[Condition], number: int) -> Text:
     """What made a step possible: first what an earlier step has made so."""
-    made = [_since(c, number) for c in conditions if c.since is not None]
+    made = [since_in_words(c, number) for c in conditions if c.since is not None]
     always = [c.text for c in conditions if c.since is None]
     told = Text("; ".join(made))
     if always:
@@ -200,14 +202,14 @@ def _conditions(conditions: Sequence[Condition], number: int) -> Text:
     return told
 
 
-def _since(condition: Condition, number: int | None) -> str:
+def since_in_words(condition: Condition, number: int | None) -> str:
     """A condition with the step that made it so."""
     if condition.since is None:
         return condition.text if number is not None else f"{condition.text} (from the start)"
     return f"{condition.text} (step {condition.since})"
 
 
-def _users(users: Sequence[int]) -> str:
+def users_in_words(users: Sequence[int]) -> str:
     """For what later step a change is needed."""
     steps = [str(number) for number in users if number != END]
     told = [f"step{'s' if steps[1:] else ''} {', '.join(steps)}"] if steps else []

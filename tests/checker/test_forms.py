@@ -35,9 +35,9 @@ from rackproof.checker.explain import (
     explain_replay,
 )
 from rackproof.checker.replay import replay
+from rackproof.checker.report.escaping import in_markdown, line
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.forms import mermaid as mermaid_form
-from rackproof.checker.report.escaping import in_markdown, line
 from rackproof.checker.report.forms.markdown import spans_in_words
 from rackproof.checker.report.machine import as_data
 from rackproof.checker.report.screen import shown
@@ -207,27 +207,30 @@ def test_markdown_tells_all_that_is_known() -> None:
     assert re.findall("^## (.*)", text, re.MULTILINE) == [
         "What happens",
         "As a diagram",
-        "Where it breaks",
+        "Where it goes wrong",
         "Who was wrong about what",
-        "The last way out",
+        "What it takes",
+        "The turning point: step 6",
         "The nearest run that is safe",
         "What mends it",
-        "The least that it takes",
         "Timing",
-        "Where this comes from",
+        "What was not found out",
+        "Not checked",
+        "What to do next",
+        "To see it again",
     ]
     assert "\n5. at 20.5 ms: **Fault 1 of 1: worker-1 crashes: " in text
     assert "<details><summary>Step 4 makes no difference to it</summary>\n\n4. at 20.5 ms" in text
-    assert "   - possible because asked is true (since step 1); listed\\[1] is true\n" in text
+    assert "   - because: asked is true (step 1); listed\\[1] is true\n" in text
     assert "| router | worker-1 | is alive | is dead | 5 to 6 |" in text
-    assert "| holder | worker-1 |" in text
-    assert "Dotted: what makes no difference to the violation." in text
+    assert "- holder: worker-1\n" in text
+    assert "Dotted: what makes no difference to it." in text
 
 
 def test_markdown_says_nothing_of_what_is_not_known() -> None:
     text = FORMS["markdown"].write(relay.immediate())
     told = re.findall("^## (.*)", text, re.MULTILINE)
-    assert "The last way out" not in told
+    assert not any(title.startswith("The turning point") for title in told)
     assert "No step: the initial state itself." in text
 
 
@@ -542,8 +545,12 @@ def test_pytest_runs_a_test_file(hostile: Explanation, tmp_path: Path) -> None:
     assert "this run is still possible, and no-overwrite-in-flight is violated" in done.stdout
 
 
-def test_what_is_no_violation_is_no_test(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(LEASE.with_suffix(".yaml")), "--to", "pytest"]) == 2
+def test_what_is_no_violation_is_no_test(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(f"rackproof: 1\nname: a read\nworld: {LEASE}:world\nsteps: [reuse]\n")
+    assert run(["export", str(path), "--to", "pytest"]) == 2
     assert "name what it violates (--property NAME)" in capsys.readouterr().err
 
 
@@ -601,10 +608,13 @@ def test_steps_are_exported_as_they_are_unless_a_property_is_named(
 ) -> None:
     file = str(LEASE.with_suffix(".yaml"))
     assert run(["export", file, "--to", "json"]) == 0
-    assert "property" not in json.loads(capsys.readouterr().out)
+    as_written = json.loads(capsys.readouterr().out)
+    assert as_written["facts"][0] == {"fact": "block", "found": "reused", "met": True}
     named = ["--property", "no-overwrite-in-flight"]
     assert run(["export", file, "--to", "json", *named]) == 0
-    assert json.loads(capsys.readouterr().out)["property"]["name"] == "no-overwrite-in-flight"
+    explored = json.loads(capsys.readouterr().out)
+    assert explored["property"]["name"] == "no-overwrite-in-flight"
+    assert "facts" not in explored
 
 
 def test_help_has_every_form(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,9 @@ class _Diagram:
         trace = self.explanation.trace
         if trace.loop is not None and moment.number == trace.loop + 1:
             yield "    loop for ever"
+        pivot = self.explanation.pivot
+        if pivot is not None and pivot.number == moment.number:
+            yield f"    Note over {self.lanes[moment.message.source]}: the turning point"
         words = quoted(moment.step.words)
         if moment.step.is_fault:
             yield f"    {FAULT}"
