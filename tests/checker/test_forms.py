@@ -223,7 +223,7 @@ def test_markdown_tells_all_that_is_known() -> None:
     assert "<details><summary>Step 4 makes no difference to it</summary>\n\n4. at 20.5 ms" in text
     assert "   - because: asked is true (step 1); listed\\[1] is true\n" in text
     assert "| router | worker-1 | is alive | is dead | 5 to 6 |" in text
-    assert "- holder: worker-1\n" in text
+    assert "- holder is worker-1 (step 6)\n- alive.worker-1 is false (step 5)\n" in text
     assert "Dotted: what makes no difference to it." in text
 
 

@@ -89,7 +89,9 @@ class _Diagram:
         before = moments[moment.number - 2].mistaken if moment.number > 1 else ()
         for belief in moment.mistaken:
             if belief not in before:
-                told = f"wrong about {belief.subject}: {belief.believed}, but {belief.truth}"
+                told = (
+                    f"believes that {belief.subject} {belief.believed}; in truth it {belief.truth}"
+                )
                 yield f"    Note over {self.lanes[belief.who]}: {quoted(told)}"
 
     def _end(self) -> Iterator[str]:

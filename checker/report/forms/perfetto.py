@@ -102,8 +102,9 @@ class _Timeline:
             "possible because": [condition.text for condition in moment.why],
             "depends on steps": [*moment.causes],
             "makes a difference": moment.matters,
-            "wrong": [
-                f"{b.who} of {b.subject}: {b.believed}, but {b.truth}" for b in moment.mistaken
+            "mistaken": [
+                f"{b.who} believes that {b.subject} {b.believed}; in truth it {b.truth}"
+                for b in moment.mistaken
             ],
         }
         return {key: value for key, value in told.items() if value != []}
