@@ -492,7 +492,7 @@ def _setting(text: str) -> tuple[str, float]:
 )
 @click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
 @click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
-@click.option("--full", is_flag=True, help="Costs too, however many targets there are.")
+@click.option("--full", is_flag=True, help="All parts, however many targets there are.")
 @exploration
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not as it should be.")
 def report(

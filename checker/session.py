@@ -16,6 +16,7 @@ from attrs import define, field
 
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
+from rackproof.checker.explain.footing import of_report
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
@@ -74,8 +75,14 @@ class Session:
         except KeyboardInterrupt:
             interrupted = True
         saved = self._save()
-        self.terminal().verified(self.reports, len(targets.found), saved, targets.left_out)
-        self.write(self.json_file, lambda: as_json([as_data(report) for report in self.reports]))
+        footings = [of_report(report, self.options) for report in self.reports]
+        self.terminal().verified(
+            self.reports, len(targets.found), saved, targets.left_out, footings
+        )
+        self.write(
+            self.json_file,
+            lambda: as_json([as_data(*one) for one in zip(self.reports, footings, strict=True)]),
+        )
         done = len(self.reports)
         self._write_for_builds(targets.found[done:])
         if interrupted:

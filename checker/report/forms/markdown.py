@@ -140,7 +140,7 @@ def _changes(explanation: Explanation, moment: Moment) -> tuple[str, str]:
 
 
 def _diagram(explanation: Explanation) -> Iterator[str]:
-    yield from ("```mermaid", *mermaid(explanation).rstrip("\n").split("\n"), "```")
+    yield from fenced(mermaid(explanation).splitlines(), "mermaid")
     if not all(moment.matters for moment in explanation.moments):
         yield from ("", "Dotted: what makes no difference to it.")
 
