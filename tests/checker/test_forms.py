@@ -55,6 +55,7 @@ from rackproof.scenarios.settings import own_setting
 ROOT = Path(__file__).parents[2]
 LEASE = ROOT / "docs" / "examples" / "lease.py"
 MERMAID = ROOT / ".tools" / "node_modules" / "mermaid" / "dist" / "mermaid.min.js"
+VIEWER = ROOT / ".tools" / "xprof" / "static" / "trace_viewer_index.html"
 BUG = ROOT / "scenarios" / "bugs" / "dynamo-11646-router-mirror-lags.yaml"
 
 NAMES = (
@@ -415,7 +416,7 @@ def well_formed(events: list[dict[str, Any]]) -> list[str]:
         "i": {"name", "cat", "ts", "pid", "tid", "s"},
         "s": {"name", "cat", "ts", "pid", "tid", "id"},
         "f": {"name", "cat", "ts", "pid", "tid", "id", "bp"},
-        "C": {"name", "ts", "pid", "args"},
+        "C": {"name", "cat", "ts", "pid", "args"},
     }
     wrong = [f"{e}" for e in events if set(e) - {"ph"} != needed[e["ph"]]]
     wrong += [f"{e}" for e in events if e.get("ts", 0) < 0 or e.get("dur", 0) < 0]
@@ -438,9 +439,49 @@ def test_perfetto_counts_what_is_spent() -> None:
     assert spent == [0.0, 12.5, 12.75, 12.75, 12.75, 25.25]
 
 
+IMPORT = """
+const model = new tr.Model();
+new tr.importer.Import(model).importTraces([arguments[0]]);
+const [process] = model.getAllProcesses();
+const tracks = Object.values(process.threads);
+return {
+  warnings: model.importWarnings.map((each) => each.message),
+  tracks: Object.fromEntries(tracks.map((t) => [t.name, t.sliceGroup.slices.map((s) => s.title)])),
+  flows: model.flowEvents.length,
+  counters: Object.keys(process.counters),
+  instants: process.instantEvents.map((each) => each.title),
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def viewed(browser: Browser) -> Callable[[str], dict[str, Any]]:  # noqa: F811
+    """What Chrome's trace viewer makes of a file."""
+    if not VIEWER.is_file():
+        pytest.skip("needs Chrome's trace viewer (make browsers)")
+    browser.open(VIEWER)
+    return lambda text: dict(browser.run(IMPORT, text))
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name != "immediate"])
+def test_the_trace_viewer_of_chrome_reads_every_run(
+    name: str, viewed: Callable[[str], dict[str, Any]]
+) -> None:
+    explanation = RUNS[name]()
+    seen = viewed(FORMS["perfetto"].write(explanation))
+    assert seen["warnings"] == []
+    for moment in explanation.moments:
+        assert f"{moment.number}. {moment.step.words}" in seen["tracks"][moment.message.target]
+    passed = [m for m in explanation.moments if m.message.source != m.message.target]
+    assert seen["flows"] == len(passed)
+    assert set(seen["counters"]) <= {"cost.bytes moved", "cost.tokens recomputed", "cost.joules"}
+    faults = [title for title in seen["instants"] if title.startswith("fault: ")]
+    assert len(faults) == explanation.trace.faults
+
+
 @pytest.mark.skipif(
     shutil.which("trace_processor_shell") is None,
-    reason="needs trace_processor_shell of Perfetto, which no registry has",
+    reason="needs Perfetto's trace_processor_shell, which comes in no package",
 )
 @pytest.mark.parametrize("name", RUNS)
 def test_perfetto_loads(name: str, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class _Timeline:
         for name in ("bytes_moved", "tokens_recomputed", "joules"):
             if any(getattr(charge, name) for charge in spent):
                 total = sum(getattr(charge, name) for charge in so_far)
-                told = {"name": name.replace("_", " "), "ts": _at(end)}
+                told = {"name": name.replace("_", " "), "cat": "cost", "ts": _at(end)}
                 yield {"ph": "C", "pid": PROCESS, **told, "args": {"value": total}}
 
     def _end(self) -> Iterator[Event]:
