@@ -21,12 +21,14 @@ class Form:
     """A form: what a file in it is called, what it is in words, and where its function is.
 
     suffix: takes the place of a scenario's ``.yaml``. function: ``module:name``, of an explanation.
+    is_deep: whether it tells what needs exploring again, such as what mends it.
     """
 
     name: str
     suffix: str
     words: str
     function: str
+    is_deep: bool = False
 
     def write(self, explanation: Explanation) -> str:
         """The text; ``InputError`` where the run is none that this form can tell."""
@@ -35,12 +37,12 @@ class Form:
         return function(explanation)
 
 
-def _form(name: str, suffix: str, words: str, function: str) -> Form:
-    return Form(name, suffix, words, f"rackproof.checker.report.{function}")
+def _form(name: str, suffix: str, words: str, function: str, is_deep: bool = False) -> Form:
+    return Form(name, suffix, words, f"rackproof.checker.report.{function}", is_deep)
 
 
 _ALL: Final = (
-    _form("html", ".html", "a page to step through, in a browser", "page:page"),
+    _form("html", ".html", "a page to step through, in a browser", "page:page", is_deep=True),
     _form("markdown", ".md", "for an issue or a pull request", "forms.markdown:markdown"),
     _form("mermaid", ".mmd", "a sequence diagram", "forms.mermaid:mermaid"),
     _form("dot", ".dot", "a GraphViz graph of what depends on what", "forms.dot:dot"),

@@ -21,9 +21,10 @@ from markupsafe import Markup
 from rackproof.checker.explain import Explanation
 from rackproof.checker.explain.drawn import picture
 from rackproof.checker.report.counterexample import few_faults
+from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.page import summary
 from rackproof.checker.report.page.costs import costs
-from rackproof.checker.report.page.course import course, script_data, visible
+from rackproof.checker.report.page.course import course, script_data
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
 from rackproof.checker.report.setting import meaning

@@ -15,6 +15,7 @@ from rackproof.model.kernel import Belief, Kind
 
 MOST: Final = 6
 """Steps that are told at the top; the rest is told below."""
+OUTSIDE: Final = (Kind.CLIENT, Kind.ENVIRONMENT)
 CHOICE: Final = "Another choice here would still have saved the run."
 MECHANISM: Final = "With another mechanism this could not have happened here, or with another end."
 
@@ -55,16 +56,17 @@ def _of_them(faults: int) -> str:
 
 
 def _decisive(told: Explanation) -> set[int]:
-    """The steps that tell most of a run: what befalls it, the last chances, its end, what it fails
+    """The steps that tell most of a run: its end, the last chances, what befalls it, what it fails
     by, and what leads to its last step; then the latest of those that matter.
     """
     lead = told.moments[: told.trace.lead] or told.moments
-    known = {moment.number for moment in lead}
-    ranked = [moment.number for moment in reversed(lead) if moment.step.is_fault]
-    ranked += [lead[-1].number, *chances(told)]
-    ranked += [m.number for m in lead if m.matters and _kind(m) in (Kind.CLIENT, Kind.ENVIRONMENT)]
+    useful = [moment for moment in lead if moment.matters and moment.needed is not False]
+    ranked = [lead[-1].number, *chances(told)]
+    ranked += [moment.number for moment in reversed(lead) if moment.step.is_fault]
+    ranked += [moment.number for moment in useful if _kind(moment) in OUTSIDE]
     ranked += [condition.since for condition in told.failing if condition.since]
-    ranked += [*lead[-1].causes, *(m.number for m in reversed(lead) if m.matters)]
+    ranked += [*lead[-1].causes, *(moment.number for moment in reversed(useful))]
+    known = {moment.number for moment in lead}
     return set(list(dict.fromkeys(number for number in ranked if number in known))[:MOST])
 
 

@@ -94,7 +94,7 @@ def test_the_summary_tells_the_faults_the_pivot_the_end_and_the_mistake() -> Non
 
 def test_the_summary_says_that_there_are_more_faults_than_it_tells() -> None:
     first = next(iter(what_happened(relay.long())))
-    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 4 of these")
+    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 5 of these")
 
 
 def test_the_summary_of_a_run_for_ever_ends_with_its_loop() -> None:
