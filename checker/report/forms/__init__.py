@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
-
-from attrs import frozen
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from rackproof.checker.explain import Explanation
 
 
-@frozen
-class Form:
+class Form(NamedTuple):
     """A form: what a file in it is called, what it is in words, and where its function is.
 
     suffix: takes the place of a scenario's ``.yaml``. function: ``module:name``, of an explanation.
-    is_deep: whether it tells what needs exploring again, such as what mends it.
+    is_deep: whether it tells what needs exploring again, such as what mends it. A plain tuple, as
+    the help of a command line needs no more.
     """
 
     name: str
