@@ -9,13 +9,12 @@ from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.explain import Explanation, Moment
+from rackproof.checker.explain import Explanation
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import Belief, Kind
+from rackproof.model.kernel import Belief
 
 MOST: Final = 6
 """Steps that are told at the top; the rest is told below."""
-OUTSIDE: Final = (Kind.CLIENT, Kind.ENVIRONMENT)
 CHOICE: Final = "Another choice here would still have saved the run."
 MECHANISM: Final = "With another mechanism this could not have happened here, or with another end."
 
@@ -56,22 +55,26 @@ def _of_them(faults: int) -> str:
 
 
 def _decisive(told: Explanation) -> set[int]:
-    """The steps that tell most of a run: its end, the last chances, what befalls it, what it fails
-    by, and what leads to its last step; then the latest of those that matter.
+    """The steps that tell most of a run: its end, the last chances, its faults, what it fails by;
+    then what leads to its last step, and to that, and so on.
     """
     lead = told.moments[: told.trace.lead] or told.moments
-    useful = [moment for moment in lead if moment.matters and moment.needed is not False]
+    known = {m.number for m in lead if m.step.is_fault or (m.matters and m.needed is not False)}
     ranked = [lead[-1].number, *chances(told)]
     ranked += [moment.number for moment in reversed(lead) if moment.step.is_fault]
-    ranked += [moment.number for moment in useful if _kind(moment) in OUTSIDE]
     ranked += [condition.since for condition in told.failing if condition.since]
-    ranked += [*lead[-1].causes, *(moment.number for moment in reversed(useful))]
-    known = {moment.number for moment in lead}
+    ranked += _leading(told, lead[-1].number)
+    ranked += [moment.number for moment in reversed(lead)]
     return set(list(dict.fromkeys(number for number in ranked if number in known))[:MOST])
 
 
-def _kind(moment: Moment) -> Kind:
-    return moment.step.firing.transition.kind
+def _leading(told: Explanation, number: int) -> list[int]:
+    """The steps that another depends on, the nearest first."""
+    found = [number]
+    for each in found:
+        causes = sorted(told.moments[each - 1].causes, reverse=True)
+        found += [cause for cause in causes if cause not in found]
+    return found
 
 
 def chances(told: Explanation) -> dict[int, str]:

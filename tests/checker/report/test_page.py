@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import relay
+from attrs import evolve
 from browser import Browser, browser
 from worlds import WORLDS
 
@@ -179,6 +180,11 @@ def test_addresses_of_the_web_and_beside_the_page_are_links(address: str) -> Non
 )
 def test_other_addresses_are_not(address: str) -> None:
     assert safe(address) is None
+
+
+def test_addresses_in_a_source_are_links() -> None:
+    told = evolve(relay.explained(), source="found in https://example.org/a?b=1&c and by hand")
+    assert '<bdi>found in </bdi><a href="https://example.org/a?b=1&amp;c"' in page(told)
 
 
 def test_names_stay_texts(pages: Pages) -> None:
