@@ -230,7 +230,7 @@ def test_no_run_makes_a_browser_complain_or_fetch(
     assert browser.requests == []
     assert browser.driver.title != "gone"
     browser.run(OPEN)
-    for width in (1600, 1000, 400):
+    for width in (1600, 400):
         browser.wide(width)
         assert browser.clipped == []
 
@@ -240,6 +240,11 @@ def test_axe_finds_nothing(name: str, pages: Pages, browser: Browser) -> None:
     browser.open(pages(name))
     browser.run(OPEN)
     assert browser.axe() == []
+
+
+def test_axe_finds_nothing_in_the_dark(pages: Pages, browser: Browser) -> None:
+    browser.open(pages("explained"))
+    browser.run(OPEN)
     browser.dark(True)
     assert browser.axe() == []
     browser.wide(400)
