@@ -64,11 +64,11 @@ class Violation:
 
     @property
     def pivot(self) -> str | None:
-        """The step at which it was decided, in words."""
-        pivot = self.explanation.pivot
-        if pivot is None:
+        """The step at which it was decided, in words, where that is not the last."""
+        pivot, steps = self.explanation.pivot, self.explanation.trace.steps
+        if pivot is None or pivot.number == len(steps):
             return None
-        step = self.explanation.trace.steps[pivot.number - 1]
+        step = steps[pivot.number - 1]
         return f"step {pivot.number}: {step.words}"
 
 
