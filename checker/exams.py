@@ -55,7 +55,8 @@ class Examined(Report):
     def judged(self) -> list[tuple[Run, Result]]:
         """The result that decides each property, in the order of the catalogue."""
         found = {r.prop.name: (run, r) for run in self.runs for r in run.results if r.judged}
-        return [found[r.prop.name] for r in self.runs[0].results] if self.runs else []
+        names = [r.prop.name for r in self.runs[0].results] if self.runs else []
+        return [found[name] for name in names if name in found]
 
     def others(self, decisive: Result) -> list[str]:
         """The other exams that come to the same verdict on a property."""
@@ -139,7 +140,7 @@ def examine(
         asked = frozenset[str]().union(*(exam.concerns for exam in exams()))
         report = attrs.evolve(report, unsaid=asked - concerns)
         runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
-        report = attrs.evolve(report, runs=_judged(runs))
+        report = attrs.evolve(report, runs=_judged(runs, bool(options.exams)))
         report = attrs.evolve(report, repairs=_repairs(report, options, progress))
         if options.repair:
             report = attrs.evolve(report, diagnosis=Diagnosis(report.repairs, ()))
@@ -161,8 +162,11 @@ def _sat(stack: str, concerns: frozenset[str], names: Sequence[str]) -> list[Exa
     return sits
 
 
-def _judged(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The runs with each property judged in one of them."""
+def _judged(runs: Sequence[Run], chosen: bool) -> tuple[Run, ...]:
+    """The runs with each property judged in one of them.
+
+    chosen: whether these exams were asked for by name; what they say nothing of is then not judged.
+    """
     decisive = {
         name: min(range(len(runs)), key=lambda i, name=name: _order(runs[i], name))  # type: ignore[misc]
         for name in (result.prop.name for result in runs[0].results)
@@ -170,7 +174,10 @@ def _judged(runs: Sequence[Run]) -> tuple[Run, ...]:
     return tuple(
         attrs.evolve(
             run,
-            results=tuple(attrs.evolve(r, judged=decisive[r.prop.name] == i) for r in run.results),
+            results=tuple(
+                attrs.evolve(r, judged=decisive[r.prop.name] == i and not (chosen and r.is_absent))
+                for r in run.results
+            ),
         )
         for i, run in enumerate(runs)
     )

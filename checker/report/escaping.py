@@ -54,9 +54,9 @@ def link(text: str) -> str:
     return f"<{text}>" if _LINK.fullmatch(text) else in_markdown(text)
 
 
-def fenced(lines: Iterable[str]) -> list[str]:
-    """Lines that stay as they are, as a block of code."""
+def fenced(lines: Iterable[str], language: str = "text") -> list[str]:
+    """Lines that stay as they are, as a block of code; the fence is longer than any in them."""
     texts = [shown(text) for text in lines]
     longest = max((len(run) for run in re.findall("`+", "\n".join(texts))), default=0)
     fence = "`" * max(3, longest + 1)
-    return [f"{fence}text", *texts, fence]
+    return [f"{fence}{language}", *texts, fence]

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.report.counterexample import counterexample
+from rackproof.checker.report.screen import UNSHOWN, shown
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Result, Verdict
@@ -27,6 +28,7 @@ from rackproof.scenarios.stacks import stack_file
 ROOTS: Final = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where the files of a project are, in the environment of a build."""
 NOT_DONE: Final = "not verified: interrupted before its turn or its end"
+_STEERS: Final = re.compile(rf"[\\'\n]|{UNSHOWN.pattern}")
 _LINE: Final = re.compile(r":(\d{1,9}): ")
 
 
@@ -81,18 +83,31 @@ class Check:
         command = "replay" if self.kind == "replay" else "verify"
         exam = isinstance(self.report, Examined) and self.run is not None
         more = f" --exam {self.run.label}" if exam and self.run is not None else ""
-        return f"rackproof {command} {shlex.quote(self.report.target)}{more}"
+        return f"rackproof {command} {argument(self.report.target)}{more}"
 
     @cached_property
-    def lines(self) -> list[str]:
-        """What is wrong, at length: with the counterexample, and the command that shows it."""
-        told = (self.wrong or "").split("\n")
+    def details(self) -> list[str]:
+        """What there is to say beside what is wrong: the counterexample or what the property says;
+        last, the command that shows it again.
+        """
         if self.result is not None and self.result.trace is not None:
-            return [*told, "", *counterexample(self.report, self.result, self.reproduce)]
-        if self.result is not None:
-            told += ["", self.result.prop.statement]
-        more = ["", self.traceback] if self.traceback else []
-        return [*told, *more, f"To see it again: {self.reproduce}"]
+            return counterexample(self.report, self.result, self.reproduce)
+        told = [] if self.result is None else [f"  {self.result.prop.statement}"]
+        return [*told, *filter(None, [self.traceback]), f"  To see it again: {self.reproduce}"]
+
+
+def argument(text: str) -> str:
+    """A text as an argument in a shell, on one line; what steers is written as bash reads it."""
+    if shown(text) == text and "\n" not in text:
+        return shlex.quote(text)
+    return f"$'{_STEERS.sub(_escaped, text)}'"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] in "\\'":
+        return f"\\{found[0]}"
+    return f"\\x{code & 0xFF:02x}" if code < 0x80 or 0xDC80 <= code < 0xDD00 else f"\\u{code:04x}"
 
 
 def checks(reports: Iterable[Report]) -> list[Check]:
@@ -126,15 +141,15 @@ def _property(report: Report, run: Run, result: Result) -> Check:
     """The check of a property: what counts and was not put to the test is as bad as a complaint."""
     verdict = result.verdict
     vacuous = f"vacuous: {result.reason}" if verdict is Verdict.VACUOUS else None
-    is_open = vacuous is not None or result.status is Status.INCONCLUSIVE
+    undecided = result.status is Status.INCONCLUSIVE
     wrong = result.complaint or vacuous
     return Check(
         report,
         result.prop.name,
-        verdict.value,
+        "inconclusive" if undecided else verdict.value,
         _said(report, run, result),
         wrong,
-        is_open and wrong is not None,
+        wrong is not None and (undecided or verdict is Verdict.VACUOUS),
         run.label,
         run,
         result,

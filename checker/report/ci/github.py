@@ -38,15 +38,9 @@ class _Error:
 def commands(found: Sequence[Check]) -> str:
     """A command for each thing that is wrong; where there are too many, the last says so."""
     errors = [*_errors([check for check in found if check.wrong is not None])]
-    shown_ones, more = errors, len(errors) - MOST
-    if more > 0:
-        shown_ones = errors[: MOST - 1]
-        told = (
-            f"{counted(more + 1, 'more error')}: {', '.join(e.title for e in errors[MOST - 1 :])}"
-        )
-        why = f"GitHub shows at most {MOST} errors of a step; the report and the summary have all."
-        shown_ones.append(_Error("rackproof: not all errors are shown here", None, [told, why]))
-    return "".join(map(_command, shown_ones))
+    if errors[MOST:]:
+        errors[MOST - 1 :] = [_others(errors[MOST - 1 :])]
+    return "".join(map(_command, errors))
 
 
 @contextlib.contextmanager
@@ -63,21 +57,21 @@ def no_commands(echo: Callable[[str], None]) -> Iterator[None]:
 def _errors(wrong: Sequence[Check]) -> Iterator[_Error]:
     groups: dict[tuple[object, ...], list[Check]] = {}
     for check in wrong:
-        groups.setdefault((check.report.target, check.spot, check.label, check.wrong), []).append(
-            check
-        )
+        key = (check.report.target, check.spot, check.label, check.wrong)
+        groups.setdefault(key, []).append(check)
     for those in groups.values():
         names = [check.name for check in those]
         more = f" and {len(names) - NAMES} more" if names[NAMES:] else ""
         title = f"{', '.join(names[:NAMES])}{more}"
-        yield _Error(
-            title, those[0].spot, [f"{names_of(those)}: {those[0].lines[0]}", *those[0].lines[1:]]
-        )
+        whole = f"{', '.join(check.title for check in those)}: {those[0].wrong}"
+        yield _Error(title, those[0].spot, [whole, *those[0].details])
 
 
-def names_of(those: Sequence[Check]) -> str:
-    """The names of checks with which the same is wrong."""
-    return ", ".join(check.title for check in those)
+def _others(errors: Sequence[_Error]) -> _Error:
+    """Those of which GitHub would show nothing, in one."""
+    told = f"{counted(len(errors), 'more error')}: {', '.join(error.title for error in errors)}"
+    why = f"GitHub shows at most {MOST} errors of a step; the report and the summary have all."
+    return _Error("rackproof: not every error is shown here", None, [told, why])
 
 
 def _command(error: _Error) -> str:

@@ -64,5 +64,5 @@ def _case(suite: ET.Element, report: Report, found: Sequence[Check]) -> None:
         kind = "error" if check.is_open else "failure"
         first = check.wrong.split("\n", 1)[0]
         item = ET.SubElement(case, kind, message=line(first), type=check.kind)
-        whole = [*(one.wrong for one in found[:-1]), *found[-1].lines]
-        item.text = shown("\n".join(map(str, whole)))
+        wrong = [one.wrong or "" for one in found]
+        item.text = shown("\n".join([*wrong, "", *check.details]))

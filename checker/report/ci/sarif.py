@@ -83,11 +83,12 @@ def _rule(check: Check) -> dict[str, Any]:
     statement = prop.statement if prop else OTHER_RULES[name]
     why = prop.why if prop and prop.why else statement
     asked = f" Asked: {prop.scope.value}." if prop else ""
+    help_text = f"{statement} {why}" if why != statement else statement
     rule: dict[str, Any] = {
         "id": name,
         "shortDescription": {"text": line(statement)},
         "fullDescription": {"text": line(why)},
-        "help": {"text": line(f"{statement} {why if why != statement else ''}{asked}")},
+        "help": {"text": line(f"{help_text}{asked}")},
         "defaultConfiguration": {"level": "error"},
     }
     reported = next((c for c in prop.catches if c.startswith("https://")), None) if prop else None

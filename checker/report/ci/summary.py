@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain import explain
 from rackproof.checker.report.ci.checks import Check, checks
-from rackproof.checker.report.escaping import in_markdown, line
-from rackproof.checker.report.screen import shown
+from rackproof.checker.report.escaping import MENTIONS, UNSEEN, fenced, in_markdown, line
+from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.setting import assumed, scope_in_words
 from rackproof.checker.verdicts import Verdict, counted
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -18,7 +19,6 @@ from rackproof.checker.verify import WITH_FIX, Report, Run
 LARGEST: Final = 1024 * 1024
 """Bytes of a job summary; GitHub shows nothing at all of a larger one."""
 MOST_NAMES: Final = 12
-_FENCE: Final = re.compile("`{3,}")
 
 
 def as_summary(reports: Iterable[Report], room: int = LARGEST) -> str:
@@ -60,7 +60,7 @@ def _head(reports: Sequence[Report], wrong: Sequence[Check]) -> str:
     if wrong:
         lines += ["| | target | what | where | what is wrong |", "|---|---|---|---|---|"]
         lines += [
-            _row(mark(check), check.report.target, check.title, _where(check), check.lines[0])
+            _row(mark(check), check.report.target, check.title, _where(check), check.wrong or "")
             for check in wrong
         ]
         lines.append("")
@@ -85,24 +85,31 @@ def _row(*cells: str) -> str:
 def _details(check: Check) -> str:
     """The counterexample behind a check, folded away."""
     assert check.result is not None, "only a violation has a counterexample"
-    title = in_markdown(f"{check.report.target}: {check.title} is {check.result.words}")
-    lines = [f"<details><summary>{title}</summary>", "", *_fenced(check.lines), "", "</details>"]
-    return "\n".join([*lines, ""])
+    lines = [_opened(f"{check.report.target}: {check.title} is {check.result.words}"), ""]
+    lines += [*fenced("\n".join(check.details).split("\n")), "", *_diagram(check), ""]
+    return "\n".join([*lines, "</details>", ""])
 
 
-def _fenced(lines: Sequence[str], language: str = "") -> list[str]:
-    """Lines as they are; the fence is longer than any in them."""
-    text = shown("\n".join(lines))
-    fence = "`" * (max((len(found) for found in _FENCE.findall(text)), default=2) + 1)
-    return [f"{fence}{language}", text, fence]
+def _opened(title: str) -> str:
+    """The beginning of what is folded away; Markdown is not read in it, names of people are."""
+    told = UNSEEN.join(map(html.escape, MENTIONS.split(line(title))))
+    return f"<details><summary>{told}</summary>"
+
+
+def _diagram(check: Check) -> list[str]:
+    """The counterexample as a sequence diagram."""
+    assert check.run is not None, "a counterexample is of a run"
+    assert check.result is not None, "a counterexample is of a property"
+    explanation = explain(check.report, check.run, check.result, check.reproduce)
+    return fenced(mermaid(explanation).splitlines(), "mermaid")
 
 
 def _again(wrong: Sequence[Check]) -> str:
     """The commands that show what is wrong again."""
-    commands = dict.fromkeys(line(check.reproduce) for check in wrong)
+    commands = dict.fromkeys(check.reproduce for check in wrong)
     if not commands:
         return ""
-    return "\n".join(["### To see it again", "", *_fenced([*commands], "sh"), ""])
+    return "\n".join(["### To see it again", "", *fenced(commands, "sh"), ""])
 
 
 def _unchecked(reports: Sequence[Report]) -> str:
@@ -112,9 +119,9 @@ def _unchecked(reports: Sequence[Report]) -> str:
         for report in reports
         for text in not_checked(report)
     ]
-    head = ["<details><summary>What was not checked</summary>", ""]
+    head = [_opened("What was not checked"), ""]
     head.append("A verdict holds for the scope that was explored, and for no other.")
-    return "\n".join([*head, "", *told, "", "</details>", ""])
+    return "\n".join([*head, *(["", *told] if told else []), "", "</details>", ""])
 
 
 def not_checked(report: Report) -> Iterator[str]:
@@ -125,6 +132,11 @@ def not_checked(report: Report) -> Iterator[str]:
             yield f"{case}explored was {words}"
         if not isinstance(report, Examined):
             yield from (case + text for text in _unjudged(run))
+    if isinstance(report, Examined) and report.runs:
+        judged = {result.prop.name for _, result in report.judged}
+        names = [r.prop.name for r in report.runs[0].results if r.prop.name not in judged]
+        if names:
+            yield f"there is nothing in these exams that these speak of: {_several(names)}"
     if report.scenario is not None and (told := assumed(report.scenario.case.setting)):
         yield told
 
@@ -153,7 +165,7 @@ def _several(names: Sequence[str]) -> str:
 
 def _all(found: Sequence[Check]) -> str:
     """Every verdict, folded away."""
-    lines = [f"<details><summary>All {counted(len(found), 'check')}</summary>", ""]
+    lines = [_opened(f"Every check ({len(found)})"), ""]
     lines += ["| | target | what | verdict | states |", "|---|---|---|---|---|"]
     for check in found:
         words = check.result.words if check.result is not None else check.kind

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from rackproof.checker.explain import Condition, Explanation, Mend, Moment
-from rackproof.checker.report.escaping import in_markdown, line, link
+from rackproof.checker.report.escaping import fenced, in_markdown, line, link
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.steps import changes_in_words
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
 from rackproof.checker.verdicts import counted
-
-_FENCE: Final = re.compile("`{3,}")
 
 
 def markdown(explanation: Explanation) -> str:
@@ -125,18 +121,9 @@ def _condition(condition: Condition) -> str:
 
 
 def _diagram(explanation: Explanation) -> Iterator[str]:
-    yield from _fenced(mermaid(explanation), "mermaid")
+    yield from fenced(mermaid(explanation).splitlines(), "mermaid")
     if not all(moment.matters for moment in explanation.moments):
         yield from ("", "Dotted: what makes no difference to the violation.")
-
-
-def _fenced(text: str, language: str = "") -> Iterator[str]:
-    """A text as it is; the fence is longer than any in it."""
-    longest = max((len(found) for found in _FENCE.findall(text)), default=2)
-    fence = "`" * (longest + 1)
-    yield f"{fence}{language}"
-    yield from text.rstrip("\n").split("\n")
-    yield fence
 
 
 def _where(explanation: Explanation) -> Iterator[str]:
@@ -230,7 +217,7 @@ def _timing(explanation: Explanation) -> Iterator[str]:
 
 def _footing(explanation: Explanation) -> Iterator[str]:
     footing = explanation.footing
-    yield from ("To see it again:", "", *_fenced(line(footing.reproduce), "sh"))
+    yield from ("To see it again:", "", *fenced([line(footing.reproduce)], "sh"))
     for title, texts in (("Not checked", footing.not_checked), ("Next", footing.next_moves)):
         if texts:
             yield from ("", f"{title}:", "", *_bullets(texts))
