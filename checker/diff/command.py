@@ -221,8 +221,8 @@ def _paired(mine: Sides, theirs: Sides) -> tuple[list[tuple[Make, Make]], Both]:
 def _check_common(names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
     if comparisons and not any(c.has_something_in_common for c in comparisons):
         raise InputError(
-            f"{names[0]} and {names[-1]} have nothing in common: no transition, no field and no "
-            "property has the same name in both"
+            f"{names[0]} and {names[-1]} have nothing in common: no field and no property has the "
+            "same name in both"
         )
 
 

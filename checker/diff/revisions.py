@@ -227,7 +227,8 @@ class Looking:
     @property
     def _last_words(self) -> str:
         lines = self.log.read_text("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else "it ended without a word"
+        own = f"{self.packages}/laid-over/"
+        return lines[-1].replace(own, "") if lines else "it ended without a word"
 
     def _verdicts_alone(self, why: str) -> Side:
         """What the checker of the commit itself tells; ``InputError`` where that is nothing."""

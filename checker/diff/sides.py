@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from rackproof.checker.diff.side import Side
 from rackproof.checker.diff.subject import Asked, Subject
@@ -27,7 +28,7 @@ Sides = Mapping[str, Make]
 
 def target_of(text: str) -> Target:
     """The one target that a text stands for."""
-    if is_folder(text):
+    if text.strip() and is_folder(Path(text)):
         raise InputError(f"{text}: is a folder; give a scenario, a stack or a world")
     return expand([text]).found[0]
 
