@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import difflib
 import errno
+import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from rackproof.checker.report.forms import FORMS
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.scenarios import quantities
+
+if TYPE_CHECKING:
+    from rackproof.checker.engines import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +39,9 @@ KINDS: Final = (
     "quantities",
     "durations",
 )
+
+
+MODEL_FORMATS: Final = ("aiger", "btor2", "promela", "murphi", "tla", "machines")
 
 
 class Quantity(click.ParamType[float]):
@@ -75,6 +83,30 @@ class Kinds(click.ParamType[tuple[str, ...]]):
         raise click.BadParameter(f"there is no kind {value!r}; {told}", ctx, param)
 
 
+class Names(click.ParamType[tuple[str, ...]]):
+    """Names with commas between them, each one of those that are known."""
+
+    name = "names"
+
+    def __init__(self, known: Collection[str]) -> None:
+        """Take the names that are known."""
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Tell them apart."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(name.strip() for name in str(value).split(",") if name.strip())
+        for name in names:
+            if name not in self.known:
+                near = difflib.get_close_matches(name, self.known, n=1)
+                told = f"did you mean {near[0]}?" if near else f"there are: {', '.join(self.known)}"
+                self.fail(f"there is no {name!r}; {told}", param, ctx)
+        return names
+
+
 class Named(click.Path):
     """A path that is not empty: an empty one would be the folder one is in."""
 
@@ -105,6 +137,14 @@ def output(function: F) -> F:
     return function
 
 
+EXPLAIN: Final = click.option(
+    "--explain",
+    "explains",
+    is_flag=True,
+    help="Tell why each step was possible, and what of it matters.",
+)
+
+
 def exploration(function: F) -> F:
     """Add the options on how the states are explored."""
     for option in (
@@ -126,6 +166,33 @@ def cli() -> None:
     Exit status: 0 everything expected holds; 1 a property is violated or an expectation is not
     met; 2 bad input or usage; 3 inconclusive; 70 a fault of rackproof itself.
     """
+
+
+def _options(
+    engine: str,
+    sizes: Sequence[str],
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    **more: Any,
+) -> Options:
+    """How to explore, and whatever which sizes are."""
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+
+    racks = "workers" in sizes
+    if racks and len(set(sizes)) > 1:
+        raise click.UsageError("--any workers is asked by itself")
+    if sizes and (engine == "prove") is racks and engine != "auto":
+        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
+    return Options(
+        "search" if racks else engine,
+        workers,
+        memory,
+        time_limit,
+        open=() if racks else tuple(dict.fromkeys(sizes)),
+        racks=racks,
+        **more,
+    )
 
 
 @cli.command(epilog="Example: rackproof verify docs/examples/lease.py:world")
@@ -151,7 +218,27 @@ def cli() -> None:
     metavar="DIR",
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
+@click.option(
+    "--forms",
+    type=Names(FORMS),
+    default=(),
+    metavar="A,B,...",
+    help="With --save, write each counterexample in these too (rackproof export --help).",
+)
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@click.option("--sarif", type=OUTPUT, metavar="FILE", help="Also write SARIF (-: stdout).")
+@click.option(
+    "--summary", type=OUTPUT, metavar="FILE", help="Also write a summary in Markdown (-: stdout)."
+)
+@click.option(
+    "--annotations",
+    type=click.Choice(["github"]),
+    help="Print an error at each line that is not met, and add to the summary of the job.",
+)
+@click.option("--strict", is_flag=True, help="Fail also where nothing put a property to the test.")
+@click.option(
+    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
+)
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
@@ -163,6 +250,7 @@ def cli() -> None:
     is_flag=True,
     help="Leave out orders of steps that z3 shows to make no difference (for large worlds).",
 )
+@EXPLAIN
 @output
 def verify(
     targets: Sequence[str],
@@ -172,10 +260,17 @@ def verify(
     memory: int | None,
     time_limit: float | None,
     save: Path | None,
+    forms: tuple[str, ...],
     junit: str | None,
+    sarif: str | None,
+    summary: str | None,
+    annotations: str | None,
+    strict: bool,
+    exams: Sequence[str],
     coverage: bool,
     repair: bool,
     reduce: bool,
+    explains: bool,
     json_file: str | None,
     quiet: bool,
     verbose: bool,
@@ -191,7 +286,9 @@ def verify(
 
     A stack is explored in every exam (rackproof list exams) against every property: each is told
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
-    that would mend it there. Example: rackproof verify stack:dynamo
+    that would mend it there. Example: rackproof verify stack:dynamo --exam crash
+
+    What build systems read (--junit, --sarif, --annotations, --summary) is told in docs/ci.md.
 
     With --engine prove, what holds is proved for runs of any length, by an invariant that two
     solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
@@ -201,26 +298,34 @@ def verify(
     holds, the mechanisms that it needs are told, those that cover for one another, and those that
     are redundant in this scope. Each was explored.
     """
-    from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    racks = "workers" in sizes
-    if racks and len(set(sizes)) > 1:
-        raise click.UsageError("--any workers is asked by itself")
-    if sizes and (engine == "prove") is racks and engine != "auto":
-        raise click.UsageError(f"--any {sizes[0]} has an engine of its own: leave --engine out")
-    options = Options(
-        "search" if racks else engine,
+    if forms and save is None:
+        raise click.UsageError("--forms says how to write counterexamples; --save DIR says where")
+    options = _options(
+        engine,
+        sizes,
         workers,
         memory,
         time_limit,
-        coverage,
-        reduce,
+        coverage=coverage,
+        reduce=reduce,
         repair=repair,
-        open=() if racks else tuple(dict.fromkeys(sizes)),
-        racks=racks,
+        exams=tuple(dict.fromkeys(exams)),
     )
-    session = Session(options, int(verbose) - int(quiet), json_file, junit, save)
+    session = Session(
+        options,
+        int(verbose) - int(quiet),
+        json_file,
+        junit,
+        save,
+        explains,
+        sarif_file=sarif,
+        summary_file=summary,
+        annotates=annotations is not None,
+        strict=strict,
+        save_as=forms,
+    )
     return session.verify(targets)
 
 
@@ -371,6 +476,54 @@ def _setting(text: str) -> tuple[str, float]:
         raise click.UsageError(f"--set {name}: {error}") from None
 
 
+@cli.command(
+    epilog="Example: rackproof report scenarios/bugs/dynamo-7930-guided-request-migrated.yaml "
+    "--out review"
+)
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--out", type=PLACE, required=True, metavar="DIR", help="Write the pages here.")
+@click.option("--title", metavar="TEXT", help="What the report is called.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "search", "prove"]),
+    default="auto",
+    show_default=True,
+    help="Every state, or proofs for runs of any length, or both.",
+)
+@click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
+@click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
+@click.option("--full", is_flag=True, help="All parts, however many targets there are.")
+@exploration
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not as it should be.")
+def report(
+    targets: Sequence[str],
+    out: Path,
+    title: str | None,
+    engine: str,
+    sizes: Sequence[str],
+    repair: bool,
+    full: bool,
+    workers: int | None,
+    memory: int | None,
+    time_limit: float | None,
+    quiet: bool,
+) -> int:
+    """Verify targets, and write pages about them for a design review.
+
+    DIR/index.html has the verdicts, what to look at first, what was not checked, and which
+    transitions and guards took no part; it leads to a page for each counterexample (with its other
+    forms beside it), the state machines of the protocol, and what recovery costs. The pages need no
+    network. An earlier report in DIR is written over; what else is there is left alone.
+
+    A TARGET is as for verify, and so is the exit status.
+    """
+    from rackproof.checker.report.review import Review  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    options = _options(engine, sizes, workers, memory, time_limit, repair=repair)
+    return Review(Session(options, -int(quiet)), out, title, full).write(targets)
+
+
 @cli.command(epilog="Example: rackproof diff stack:trtllm stack:trtllm-quiescent --exam crash")
 @click.argument("targets", nargs=-1, required=True, metavar="A [B]")
 @click.option(
@@ -431,8 +584,9 @@ def diff(
 
 @cli.command(epilog="Example: rackproof replay docs/examples/lease.yaml")
 @click.argument("scenario", metavar="SCENARIO")
+@EXPLAIN
 @output
-def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> int:
+def replay(scenario: str, explains: bool, json_file: str | None, quiet: bool, verbose: bool) -> int:
     """Run the steps of a scenario one by one, and check what it says they lead to.
 
     Exit status 1 when a step is not possible where it stands or a fact of then: is not so; 2 when
@@ -441,7 +595,8 @@ def replay(scenario: str, json_file: str | None, quiet: bool, verbose: bool) -> 
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    return Session(Options(), int(verbose) - int(quiet), json_file).replay(scenario)
+    session = Session(Options(), int(verbose) - int(quiet), json_file, explains=explains)
+    return session.replay(scenario)
 
 
 @cli.command("check-certificate", epilog="Example: rackproof check-certificate proof.smt2")
@@ -475,34 +630,60 @@ def check_certificate(
     return report(files, time_limit, ["z3", "cvc5"] if solver == "both" else [solver], json_file)
 
 
-@cli.command(epilog="Example: rackproof export docs/examples/lease.py:world --to aiger")
-@click.argument("target", metavar="SCENARIO")
+@cli.command(epilog="Example: rackproof export docs/examples/lease.py:world --to markdown")
+@click.argument("target", metavar="TARGET")
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["aiger", "btor2", "promela", "murphi", "tla"]),
+    type=click.Choice([*MODEL_FORMATS, *FORMS]),
     required=True,
-    help="The format.",
+    metavar="FORM",
+    help="The format; see below.",
 )
 @click.option(
     "--property",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this property, and what it depends on (may be repeated).",
+    help="A model: only this property, and what it depends on. A run: one that violates this. "
+    "More than once.",
 )
 @click.option("--fixed", is_flag=True, help="With the fix of the scenario.")
+@click.option("--exam", metavar="NAME", help="Where a stack is examined.")
 @click.option("--out", type=OUTPUT, metavar="FILE", help="Write it here (default: stdout).")
-def export(target: str, form: str, names: Sequence[str], fixed: bool, out: str | None) -> int:
-    """Write a scenario's world, and what must hold in it, for another checker.
+def export(
+    target: str, form: str, names: Sequence[str], fixed: bool, exam: str | None, out: str | None
+) -> int:
+    """Write a run, explained, in a form to hand on; or a model for another checker.
 
-    aiger and btor2 have one output, which is true where a property is false (or where the model
-    raises an error); AIGER is binary where FILE ends in .aig. Promela has LTL formulas, Murphi and
-    TLA+ invariants, of what must always hold; the .cfg of TLA+ is written beside FILE.
+    A run, with all that is known of it:
+
+    {runs}
+
+    The run is the shortest that violates what the scenario expects to be violated, or NAME; of a
+    scenario with steps:, these steps, unless a property is named. For a stack, say --exam,
+    --property or both. Where nothing is violated, nothing is written: exit status 2.
+
+    A model, with what must hold in it: aiger and btor2 have one output, which is true where a
+    property is false (or where the model raises an error); AIGER is binary where FILE ends in .aig.
+    promela has LTL formulas, murphi and tla invariants, of what must always hold; the .cfg of TLA+
+    is written beside FILE. machines are the state machines of its fields, as Mermaid in Markdown:
+    what may change each, and whether it was seen to.
     """
+    if form in FORMS:
+        from rackproof.checker.report.forms.command import export as write_run  # noqa: PLC0415
+
+        return write_run(target, form, names, fixed=fixed, exam=exam, out=out)
+    if exam is not None:
+        raise click.UsageError(f"--exam {exam}: is for runs; {form} is of a model")
     from rackproof.checker.export.command import export as write  # noqa: PLC0415
 
     return write(target, form, names, fixed=fixed, out=out)
+
+
+export.help = inspect.cleandoc(export.help or "").replace(
+    "{runs}", "\b\n" + "\n".join(f"  {form.name:<9} {form.words}" for form in FORMS.values())
+)
 
 
 @cli.command(epilog="Example: rackproof simulate scenarios/performance/rack-study.yaml")

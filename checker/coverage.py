@@ -58,11 +58,16 @@ def coverage(system: System) -> Coverage:
     seen = explore(relation, limits=Limits(max_states=MOST_STATES), keep=True)
     if not seen.exhausted:
         return Coverage(reason=f"guards are not told: more than {MOST_STATES:,} states")
-    outcomes = _Outcomes(relation, seen.columns).outcomes
-    return Coverage(tuple(_one_sided(outcomes)))
+    return Coverage(tuple(one_sided(outcomes(relation, seen.columns))))
 
 
-def _one_sided(outcomes: Mapping[Place, set[bool]]) -> list[Guard]:
+def outcomes(relation: Relation, columns: Columns) -> Mapping[Place, set[bool]]:
+    """How the tests of each line came out in some states; the relation knows their places."""
+    return _Outcomes(relation, columns).outcomes
+
+
+def one_sided(outcomes: Mapping[Place, set[bool]]) -> list[Guard]:
+    """The lines with a test that came out one way only."""
     lines = {(file, line) for (file, line, _), seen in outcomes.items() if len(seen) == 1}
     return [Guard(file, line) for file, line in sorted(lines)]
 

@@ -41,7 +41,8 @@ class Options:
     steps that z3 shows to make no difference. compare: hold the plain functions against their
     lowered form on some states first, as for a world of a user's own. repair: look for what mends
     each violation, and for what each property that holds needs. open: sizes that a proof leaves
-    open, by the names of the system's freedoms. racks: ask for any number of workers.
+    open, by the names of the system's freedoms. racks: ask for any number of workers. exams: those
+    in which a stack is put to the test; none named: all.
     """
 
     engine: str = "auto"
@@ -54,6 +55,7 @@ class Options:
     repair: bool = False
     open: tuple[str, ...] = ()
     racks: bool = False
+    exams: tuple[str, ...] = ()
 
 
 def explore(

@@ -25,9 +25,10 @@ from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Result, Verdict
 from rackproof.checker.verify import Report, Run, explored, failure, verify
 from rackproof.model.protocol import Mechanism, Protocol, mechanisms
-from rackproof.scenarios.exams import exams
+from rackproof.scenarios.exams import Exam, exams, named
 from rackproof.scenarios.schema import Case
 from rackproof.scenarios.stacks import load_stack
+from rackproof.scenarios.worlds import InputError
 
 _RANK: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.VACUOUS)
 
@@ -54,7 +55,8 @@ class Examined(Report):
     def judged(self) -> list[tuple[Run, Result]]:
         """The result that decides each property, in the order of the catalogue."""
         found = {r.prop.name: (run, r) for run in self.runs for r in run.results if r.judged}
-        return [found[r.prop.name] for r in self.runs[0].results] if self.runs else []
+        names = [r.prop.name for r in self.runs[0].results] if self.runs else []
+        return [found[name] for name in names if name in found]
 
     def others(self, decisive: Result) -> list[str]:
         """The other exams that come to the same verdict on a property."""
@@ -134,11 +136,11 @@ def examine(
     try:
         report = attrs.evolve(report, scenario=target.load())
         concerns = load_stack(stack).concerns
-        sits = [exam for exam in exams() if exam.concerns <= concerns]
+        sits = _sat(stack, concerns, options.exams)
         asked = frozenset[str]().union(*(exam.concerns for exam in exams()))
         report = attrs.evolve(report, unsaid=asked - concerns)
         runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
-        report = attrs.evolve(report, runs=_judged(runs))
+        report = attrs.evolve(report, runs=_judged(runs, bool(options.exams)))
         report = attrs.evolve(report, repairs=_repairs(report, options, progress))
         if options.repair:
             report = attrs.evolve(report, diagnosis=Diagnosis(report.repairs, ()))
@@ -147,8 +149,24 @@ def examine(
     return attrs.evolve(report, seconds=time.monotonic() - started)
 
 
-def _judged(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The runs with each property judged in one of them."""
+def _sat(stack: str, concerns: frozenset[str], names: Sequence[str]) -> list[Exam]:
+    """The exams that a stack sits, of those named or of all."""
+    known = [named(name) for name in names] or exams()
+    sits = [exam for exam in known if exam.concerns <= concerns]
+    for exam in known:
+        if names and exam not in sits:
+            unsaid = " and ".join(sorted(exam.concerns - concerns))
+            raise InputError(
+                f"exam {exam.name}: the file of stack {stack} says nothing of {unsaid}"
+            )
+    return sits
+
+
+def _judged(runs: Sequence[Run], chosen: bool) -> tuple[Run, ...]:
+    """The runs with each property judged in one of them.
+
+    chosen: whether these exams were asked for by name; what they say nothing of is then not judged.
+    """
     decisive = {
         name: min(range(len(runs)), key=lambda i, name=name: _order(runs[i], name))  # type: ignore[misc]
         for name in (result.prop.name for result in runs[0].results)
@@ -156,7 +174,10 @@ def _judged(runs: Sequence[Run]) -> tuple[Run, ...]:
     return tuple(
         attrs.evolve(
             run,
-            results=tuple(attrs.evolve(r, judged=decisive[r.prop.name] == i) for r in run.results),
+            results=tuple(
+                attrs.evolve(r, judged=decisive[r.prop.name] == i and not (chosen and r.is_absent))
+                for r in run.results
+            ),
         )
         for i, run in enumerate(runs)
     )

@@ -10,7 +10,7 @@ from rackproof.checker.timing.amounts import exact, in_units
 from rackproof.checker.timing.possible import Possible, possible
 from rackproof.checker.timing.stalls import worst_of
 from rackproof.checker.trace import Step, Trace
-from rackproof.model.kernel import Firing, Scope, System, holds, successors
+from rackproof.model.kernel import Firing, Property, Scope, System, holds, successors
 from rackproof.scenarios import schema
 from rackproof.scenarios.fields import Fact, Field
 from rackproof.scenarios.steps import written
@@ -86,9 +86,21 @@ def _unmet(trace: Trace, facts: tuple[Fact, ...], steps: tuple[schema.Step, ...]
     ]
 
 
+def violated(run: Replayed) -> Property | None:
+    """The first property that a run is to violate, by what is written, and does."""
+    wanted = {fact.property for fact in run.facts if fact.wanted == "violated"}
+    props = (prop for prop in run.trace.system.properties if prop.name in wanted)
+    return next((prop for prop in props if run.trace.violates(prop)), None)
+
+
 def seen(run: Replayed, fact: Fact) -> str:
     """What a fact's field or property is where a run ends, or how long its clients wait."""
-    return _found(run.trace, fact, run.steps)[0]
+    return met(run, fact)[0]
+
+
+def met(run: Replayed, fact: Fact) -> tuple[str, bool]:
+    """The same, and whether it is as the fact wants it."""
+    return _found(run.trace, fact, run.steps)
 
 
 def _found(trace: Trace, fact: Fact, steps: tuple[schema.Step, ...]) -> tuple[str, bool]:

@@ -8,22 +8,27 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import attrs
 from attrs import field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from rackproof.checker.proof.certificate import certificate, write
 from rackproof.checker.report.proofs import proofs
+from rackproof.checker.report.screen import shown
 from rackproof.checker.timing.amounts import in_one_unit
 from rackproof.checker.timing.possible import possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.model.kernel import Property
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import VERSION, Scenario, Setting
 from rackproof.scenarios.steps import kebab
@@ -40,8 +45,11 @@ class Saved:
     certificates: Mapping[int, Path] = field(factory=dict)
 
 
-def save(reports: Iterable[Report], folder: Path) -> Saved:
-    """Write a scenario for each violation that counts, and a certificate for each proof."""
+def save(reports: Iterable[Report], folder: Path, forms: Sequence[str] = ()) -> Saved:
+    """Write a scenario for each violation that counts, and a certificate for each proof.
+
+    forms: others in which each violation is to be written, explained, beside its scenario.
+    """
     files: dict[int, Path] = {}
     certificates: dict[int, Path] = {}
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +58,8 @@ def save(reports: Iterable[Report], folder: Path) -> Saved:
             for result in run.results:
                 if result.trace is not None and result.judged and report.scenario is not None:
                     path = folder / f"{_stem(report, run, result.prop.name)}.yaml"
-                    path.write_text(as_yaml(report.scenario, run, result, folder), "utf-8")
+                    path.write_text(_counterexample(report.scenario, run, result, folder), "utf-8")
+                    _write_forms(report, run, result, path, forms)
                     files[id(result)] = path
             for proof, names in proofs(run):
                 more = f"-and-{len(names) - 1}-more" if len(names) > 1 else ""
@@ -60,34 +69,79 @@ def save(reports: Iterable[Report], folder: Path) -> Saved:
     return Saved(files, certificates)
 
 
-def as_yaml(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
-    """The scenario that replays a counterexample, to be read in ``folder``."""
-    trace, name = result.trace, result.prop.name
-    assert trace is not None, "only a violation has a counterexample"
+def _write_forms(
+    report: Report, run: Run, result: Result, path: Path, forms: Sequence[str]
+) -> None:
+    """A violation, explained, in each of the forms, beside the scenario that replays it."""
+    if not forms:
+        return
+    from rackproof.checker.explain import explain  # noqa: PLC0415
+    from rackproof.checker.report.forms import FORMS  # noqa: PLC0415
+
+    again = f"rackproof replay {shlex.quote(str(path))}"
+    explained = attrs.evolve(explain(report, run, result, again), folder=path.parent)
+    for form in (FORMS[name] for name in forms if name != "yaml"):
+        path.with_name(path.stem + form.suffix).write_text(form.write(explained), "utf-8")
+
+
+def _counterexample(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
+    assert result.trace is not None, "only a violation has a counterexample"
+    described = origin(run.case.setting, scenario.path.parent, folder)
+    return as_yaml(result.trace, result.prop, scenario.name, scenario.source, described)
+
+
+def as_yaml(
+    trace: Trace,
+    prop: Property | None,
+    title: str,
+    source: str | None,
+    origin: Mapping[str, Any],
+    facts: Mapping[str, str] | None = None,
+) -> str:
+    """The scenario that replays a run; origin: the keys that describe its world.
+
+    prop: what it violates, if anything. facts: what is so at its end, beside what it changed.
+    """
     length = {"steps": trace.lead, "faults": trace.faults}
     document = CommentedMap()
     document["rackproof"] = VERSION
-    document["name"] = f"{scenario.name}: {name} is violated"
-    if scenario.source:
-        document["source"] = scenario.source
-    document.update(_origin(scenario, run.case.setting, folder))
-    document["expect"] = _flow({name: _flow({"violated": _flow(length)})})
+    document["name"] = f"{title}: {prop.name} is violated" if prop else title
+    if source:
+        document["source"] = source
+    document.update(origin)
+    if prop:
+        document["expect"] = _flow({prop.name: _flow({"violated": _flow(length)})})
     pauses = itertools.chain(_pauses(trace), itertools.repeat(None))
     document["steps"] = [
         _step(step.firing, trace, pause) for step, pause in zip(trace.steps, pauses, strict=False)
     ]
     if trace.loop is not None:
         document["loop"] = trace.loop + 1
-    document["then"] = {**_changed(trace), name: "violated"}
+    ending = {**_changed(trace), **(facts or {}), **({prop.name: "violated"} if prop else {})}
+    if ending:
+        document["then"] = ending
     out = io.StringIO()
     yaml = YAML()
+    yaml.Representer = _Inert
     yaml.width = 100
     yaml.dump(document, out)
-    return out.getvalue()
+    return shown(out.getvalue())
 
 
-def _origin(scenario: Scenario, setting: Setting, folder: Path) -> dict[str, Any]:
-    """What describes the world; the paths of files as seen from the folder."""
+class _Inert(RoundTripRepresenter):
+    """Puts between quotes, where it can be escaped, what would steer whoever reads the file."""
+
+    def represent_str(self, data: str) -> Any:
+        """A text."""
+        style = None if shown(data) == data else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Inert.add_representer(str, _Inert.represent_str)
+
+
+def origin(setting: Setting, base: Path, folder: Path) -> dict[str, Any]:
+    """What describes a world whose relative paths begin in ``base``, to be read in ``folder``."""
 
     def seen(file: Path) -> str:
         return os.path.relpath(file.resolve(), folder.resolve())
@@ -95,10 +149,10 @@ def _origin(scenario: Scenario, setting: Setting, folder: Path) -> dict[str, Any
     if setting.file is not None:
         _, name = split_target(str(setting.origin["world"]))
         return {"world": f"{seen(setting.file)}:{name}"}
-    origin = {key: _flow(value) for key, value in setting.origin.items()}
-    if "path" in origin.get("rack", ()):
-        origin["rack"]["path"] = seen(scenario.path.parent / origin["rack"]["path"])
-    return origin
+    described = {key: _flow(value) for key, value in setting.origin.items()}
+    if "path" in described.get("rack", ()):
+        described["rack"]["path"] = seen(base / described["rack"]["path"])
+    return described
 
 
 def _step(firing: Any, trace: Trace, pause: str | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from attrs import define, field
 
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
+from rackproof.checker.explain.footing import of_report
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
@@ -22,13 +24,13 @@ from rackproof.checker.report.screen import console
 from rackproof.checker.report.terminal import Terminal
 from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
-from rackproof.checker.targets import expand, load_file
+from rackproof.checker.targets import Target, expand, load_file
 from rackproof.checker.verify import Report, failure
-from rackproof.scenarios.files import is_folder
+from rackproof.scenarios.files import is_file, is_folder
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_STEERING: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @define
@@ -40,13 +42,31 @@ class Session:
     json_file: str | None = None
     junit_file: str | None = None
     save_to: Path | None = None
+    explains: bool = False
+    sarif_file: str | None = None
+    summary_file: str | None = None
+    annotates: bool = False
+    strict: bool = False
+    save_as: Sequence[str] = ()
     reports: list[Report] = field(factory=list)
     troubles: list[Status] = field(factory=list)
 
     def verify(self, texts: Sequence[str]) -> int:
         """Verify every target, and report; an interrupt ends it with what is known by then."""
         self.check_outputs()
+        if not self.annotates:
+            return self._verify(texts)
+        from rackproof.checker.report.ci.github import no_commands  # noqa: PLC0415
+
+        with no_commands(self._echo):
+            status = self._verify(texts)
+        self._annotate()
+        return status
+
+    def _verify(self, texts: Sequence[str]) -> Status:
         targets = expand(texts)
+        if self.options.exams and not any(target.stack for target in targets.found):
+            raise click.UsageError(f"--exam {self.options.exams[0]}: none of these is a stack")
         interrupted = False
         try:
             for target in targets.found:
@@ -55,14 +75,65 @@ class Session:
         except KeyboardInterrupt:
             interrupted = True
         saved = self._save()
-        self.terminal().verified(self.reports, len(targets.found), saved, targets.left_out)
-        self.write(self.json_file, lambda: as_json([as_data(report) for report in self.reports]))
-        self.write(self.junit_file, self._junit)
+        footings = [of_report(report, self.options) for report in self.reports]
+        self.terminal().verified(
+            self.reports, len(targets.found), saved, targets.left_out, footings
+        )
+        self.write(
+            self.json_file,
+            lambda: as_json([as_data(*one) for one in zip(self.reports, footings, strict=True)]),
+        )
+        done = len(self.reports)
+        self._write_for_builds(targets.found[done:])
         if interrupted:
-            done = f"{len(self.reports)} of {len(targets.found)} targets were done"
-            click.echo(f"interrupted: {done}", err=True)
+            told = f"{done} of {len(targets.found)} targets were done"
+            click.echo(f"interrupted: {told}", err=True)
             return Status.INTERRUPTED
-        return worst([*self.troubles, *(report.status for report in self.reports)])
+        return worst(
+            [*self.troubles, *(report.status for report in self.reports), self._strictly()]
+        )
+
+    def _write_for_builds(self, left: Sequence[Target]) -> None:
+        """Write what a build system reads; left: the targets that were not done."""
+        if not (self.junit_file or self.sarif_file or self.summary_file or self.annotates):
+            return
+        from rackproof.checker.report.ci.checks import not_done  # noqa: PLC0415
+        from rackproof.checker.report.ci.junit import as_junit  # noqa: PLC0415
+        from rackproof.checker.report.ci.sarif import as_sarif  # noqa: PLC0415
+
+        self.reports += map(not_done, left)
+        self.write(self.junit_file, lambda: as_junit(self.reports))
+        self.write(self.sarif_file, lambda: as_sarif(self.reports))
+        self._write_summary()
+
+    def _write_summary(self) -> None:
+        """Write the summary to the file that was named, and to the one that GitHub names."""
+        from rackproof.checker.report.ci.summary import LARGEST, as_summary  # noqa: PLC0415
+
+        job = os.environ.get("GITHUB_STEP_SUMMARY")
+        if self.summary_file and not (job and _same(self.summary_file, job)):
+            self.write(self.summary_file, lambda: as_summary(self.reports))
+        if job and (self.annotates or self.summary_file):
+            there = Path(job).stat().st_size if is_file(Path(job)) else 0
+            self.write(job, lambda: as_summary(self.reports, LARGEST - there), append=True)
+
+    def _annotate(self) -> None:
+        from rackproof.checker.report.ci.checks import checks  # noqa: PLC0415
+        from rackproof.checker.report.ci.github import commands  # noqa: PLC0415
+
+        for told in commands(checks(self.reports)).splitlines():
+            self._echo(told)
+
+    def _echo(self, told: str) -> None:
+        """Print a line for GitHub where people read."""
+        click.echo(told, file=self.terminal().out.file)
+
+    def _strictly(self) -> Status:
+        """Whether all that counts was put to the test, where that is asked for."""
+        from rackproof.checker.report.plain import shortfalls  # noqa: PLC0415
+
+        falls_short = self.strict and any(map(shortfalls, self.reports))
+        return Status.VIOLATED if falls_short else Status.OK
 
     def replay(self, file: str) -> int:
         """Replay one scenario, and report."""
@@ -79,16 +150,20 @@ class Session:
 
     def terminal(self) -> Terminal:
         """Where people read: stdout, unless a machine reads that."""
-        machine = "-" in (self.json_file, self.junit_file)
-        return Terminal(console(sys.stderr if machine else sys.stdout), self.verbosity)
+        machine = "-" in self._files.values()
+        out = console(sys.stderr if machine else sys.stdout)
+        return Terminal(out, self.verbosity, self.explains)
 
     def check_outputs(self) -> None:
         """Refuse before a long run what could not be written after it."""
-        if self.json_file == self.junit_file == "-":
-            raise click.UsageError("--json and --junit cannot both go to stdout")
-        for option, name in (("--json", self.json_file), ("--junit", self.junit_file)):
-            if name is not None and name != "-" and not is_folder(Path(name).parent):
+        for option, name in self._files.items():
+            if name != "-" and not is_folder(Path(name).parent):
                 raise click.UsageError(f"{option} {name}: there is no such folder")
+        for (one, name), (other, its) in itertools.combinations(self._files.items(), 2):
+            if name == its == "-":
+                raise click.UsageError(f"{one} and {other} cannot both go to stdout")
+            if _same(name, its):
+                raise click.UsageError(f"{one} {name} and {other} {its}: are the same file")
         if (
             self.save_to is not None
             and os.path.lexists(self.save_to)
@@ -96,9 +171,22 @@ class Session:
         ):
             raise click.UsageError(f"--save {self.save_to}: is a file, not a folder")
 
+    @property
+    def _files(self) -> dict[str, str]:
+        """The files that were named, by option."""
+        named = {
+            "--json": self.json_file,
+            "--junit": self.junit_file,
+            "--sarif": self.sarif_file,
+            "--summary": self.summary_file,
+        }
+        return {option: name for option, name in named.items() if name is not None}
+
     def _save(self) -> Saved:
         try:
-            return Saved() if self.save_to is None else save(self.reports, self.save_to)
+            return (
+                Saved() if self.save_to is None else save(self.reports, self.save_to, self.save_as)
+            )
         except OSError as error:
             self._cannot_write(self.save_to, error)
             return Saved()
@@ -108,20 +196,23 @@ class Session:
         click.echo(f"{name}: cannot be written: {(error.strerror or '').lower()}", err=True)
         self.troubles.append(Status.BAD_INPUT)
 
-    def write(self, name: str | None, text: Callable[[], str]) -> None:
+    def write(self, name: str | None, text: Callable[[], str], append: bool = False) -> None:
         """Write a text to a file or stdout (-), where one was named."""
         if name == "-":
             sys.stdout.write(text())
         elif name is not None:
             try:
-                Path(name).write_text(text(), encoding="utf-8")
+                with Path(name).open("a" if append else "w", encoding="utf-8") as file:
+                    file.write(text())
             except OSError as error:
                 self._cannot_write(name, error)
 
-    def _junit(self) -> str:
-        from rackproof.checker.report.junit import as_junit  # noqa: PLC0415
 
-        return as_junit(self.reports)
+def _same(one: str, other: str) -> bool:
+    """Whether two names are of one file; a device may be written to twice."""
+    path = Path(one)
+    is_device = path.exists() and not is_file(path)
+    return not is_device and "-" not in (one, other) and path.resolve() == Path(other).resolve()
 
 
 def _replayed(file: Path) -> tuple[Scenario, Replayed]:
@@ -131,7 +222,9 @@ def _replayed(file: Path) -> tuple[Scenario, Replayed]:
     return scenario, replay(scenario)
 
 
-def as_json(data: list[dict[str, Any]]) -> str:
-    """A report for a machine; a lone surrogate, which has no encoding, is escaped."""
+def as_json(data: list[dict[str, Any]] | dict[str, Any]) -> str:
+    """A report for a machine; escaped is what would steer a person's screen, and what has no
+    encoding.
+    """
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    return _SURROGATE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

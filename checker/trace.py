@@ -64,10 +64,19 @@ class Step:
         """Whether this step is a fault."""
         return self.firing.transition.kind is Kind.FAULT
 
+    def spends(self, label: str) -> bool:
+        """Whether a field is the budget of this very fault: that it is used up need not be said."""
+        spent = ("_left", f".{self.firing.transition.name}")
+        return self.is_fault and label.endswith(spent)
+
     @property
     def words(self) -> str:
-        """The step in words, with names."""
-        return self.firing.words(self.system)
+        """What the step came to, in words, with names."""
+        drawn = self.system.picture
+        if drawn is None:
+            return self.firing.words(self.system)
+        sentence = drawn.sentence(self.before, self.firing, self.after)
+        return sentence.format(**self.firing.named(self.system))
 
 
 def _label(system: System, shape: object) -> str:

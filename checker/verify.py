@@ -21,7 +21,7 @@ from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Findings, Result, Verdict, results
 from rackproof.model.kernel import ModelError, System
-from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.errors import Problem, ScenarioError
 from rackproof.scenarios.schema import Case, Scenario, Setting
 from rackproof.scenarios.worlds import InputError, theirs
 
@@ -65,11 +65,15 @@ class Run:
 
 @frozen
 class Failure:
-    """Why a target could not be verified: the user's mistake, or ours with its traceback."""
+    """Why a target could not be verified: the user's mistake, or ours with its traceback.
+
+    problems: the mistakes in a scenario behind the lines, one each, where it is those.
+    """
 
     lines: tuple[str, ...]
     status: Status
     traceback: str | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 @frozen
@@ -143,7 +147,7 @@ def failure(error: BaseException, scenario: Scenario | None) -> Failure:
     """Whose mistake an exception is, and how to tell it."""
     if isinstance(error, ScenarioError):
         lines = tuple(problem.at(error.path) for problem in error.problems)
-        return Failure(lines, Status.BAD_INPUT)
+        return Failure(lines, Status.BAD_INPUT, problems=error.problems)
     if isinstance(error, InputError):
         return Failure((str(error),), Status.BAD_INPUT)
     file = _own_file(scenario)

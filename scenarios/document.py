@@ -36,6 +36,7 @@ class Scalar:
     line: int
     value: bool | int | float | str | None
     text: str
+    column: int = field(default=0, eq=False)
 
 
 @frozen
@@ -44,6 +45,7 @@ class Items:
 
     line: int
     items: tuple[Node, ...]
+    column: int = field(default=0, eq=False)
 
 
 @frozen
@@ -52,6 +54,7 @@ class Pairs:
 
     line: int
     entries: tuple[tuple[Scalar, Node], ...]
+    column: int = field(default=0, eq=False)
 
 
 Node = Scalar | Items | Pairs
@@ -74,22 +77,26 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _refused(path, f"the byte 0x{data[error.start]:02x} is not UTF-8", line) from None
+        begun = data[data.rfind(b"\n", 0, error.start) + 1 : error.start]
+        column = len(begun.decode("utf-8-sig" if line == 1 else "utf-8")) + 1
+        what = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+        raise _refused(path, what, line, column) from None
 
 
 def parse(text: str, path: object) -> Node:
     """Return the one document of a text; ``path`` is what messages call it."""
     if control := _CONTROL.search(text):
         line = text.count("\n", 0, control.start()) + 1
+        column = control.start() - text.rfind("\n", 0, control.start())
         what = "a NUL byte" if control[0] == "\0" else f"the character U+{ord(control[0]):04X}"
-        raise _refused(path, f"{what} has no place in a YAML file", line)
+        raise _refused(path, f"{what} has no place in a YAML file", line, column)
     try:
         root = _Builder(path).build(YAML(typ="safe", pure=True).parse(text))
     except MarkedYAMLError as error:
         unclosed = error.context_mark and "stream" in (error.problem or "")
         mark = error.context_mark if unclosed else error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 0
-        raise _refused(path, _syntax(error), line) from None
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        raise _refused(path, _syntax(error), line, column) from None
     except (YAMLError, ValueError) as error:
         if isinstance(error, ScenarioError):
             raise
@@ -130,8 +137,8 @@ def _read_bytes(path: Path) -> bytes:
     return data
 
 
-def _refused(path: object, message: str, line: int = 0) -> ScenarioError:
-    return ScenarioError(path, [Problem(line, "", message)])
+def _refused(path: object, message: str, line: int = 0, column: int = 0) -> ScenarioError:
+    return ScenarioError(path, [Problem(line, "", message, column)])
 
 
 def _syntax(error: MarkedYAMLError) -> str:
@@ -148,6 +155,7 @@ class _Open:
     """A list or a map whose end has not come yet."""
 
     line: int
+    column: int
     is_map: bool
     anchor: str | None
     children: list[Node] = field(factory=list)
@@ -155,10 +163,10 @@ class _Open:
 
     def close(self) -> Node:
         if not self.is_map:
-            return Items(self.line, tuple(self.children))
+            return Items(self.line, tuple(self.children), self.column)
         keys, values = self.children[::2], self.children[1::2]
         pairs = ((k, v) for k, v in zip(keys, values, strict=True) if isinstance(k, Scalar))
-        return Pairs(self.line, tuple(pairs))
+        return Pairs(self.line, tuple(pairs), self.column)
 
 
 class _Builder:
@@ -173,32 +181,33 @@ class _Builder:
 
     def build(self, events: Iterator[Any]) -> Node | None:
         for event in events:
-            line = event.start_mark.line + 1
+            line, column = event.start_mark.line + 1, event.start_mark.column + 1
             match type(event).__name__:
                 case "DocumentStartEvent":
-                    self._document(line)
+                    self._document(line, column)
                 case "MappingStartEvent" | "SequenceStartEvent":
-                    self._begin(event, line)
+                    self._begin(event, line, column)
                 case "MappingEndEvent" | "SequenceEndEvent":
                     self._end()
                 case "ScalarEvent":
-                    self._tag(event, line)
-                    self._add(_scalar(event, line), 1, event.anchor)
+                    self._tag(event, line, column)
+                    self._add(_scalar(event, line, column), 1, event.anchor)
                 case "AliasEvent":
-                    self._alias(event.anchor, line)
+                    self._alias(event.anchor, line, column)
         return self.root
 
-    def _document(self, line: int) -> None:
+    def _document(self, line: int, column: int) -> None:
         self.documents += 1
         if self.documents > 1:
-            raise _refused(self.path, "a second document begins here; one scenario a file", line)
+            what = "a second document begins here; one scenario a file"
+            raise _refused(self.path, what, line, column)
 
-    def _begin(self, event: Any, line: int) -> None:
-        self._tag(event, line)
+    def _begin(self, event: Any, line: int, column: int) -> None:
+        self._tag(event, line, column)
         if len(self.open) == MOST_DEPTH:
-            raise _refused(self.path, f"is nested more than {MOST_DEPTH} levels deep", line)
+            raise _refused(self.path, f"is nested more than {MOST_DEPTH} levels deep", line, column)
         is_map = type(event).__name__ == "MappingStartEvent"
-        self.open.append(_Open(line, is_map, event.anchor))
+        self.open.append(_Open(line, column, is_map, event.anchor))
 
     def _end(self) -> None:
         item = self.open.pop()
@@ -212,26 +221,27 @@ class _Builder:
             return
         parent = self.open[-1]
         if parent.is_map and len(parent.children) % 2 == 0 and not isinstance(node, Scalar):
-            raise _refused(self.path, "a key is a list or a map; keys are names", node.line)
+            what = "a key is a list or a map; keys are names"
+            raise _refused(self.path, what, node.line, node.column)
         parent.children.append(node)
         parent.size += size
         if parent.size > MOST_NODES:
-            raise _refused(
-                self.path, f"holds more than {MOST_NODES:,} values, aliases expanded", node.line
-            )
+            what = f"holds more than {MOST_NODES:,} values, aliases expanded"
+            raise _refused(self.path, what, node.line, node.column)
 
-    def _alias(self, anchor: str, line: int) -> None:
+    def _alias(self, anchor: str, line: int, column: int) -> None:
         if anchor not in self.anchors:
             inside = any(item.anchor == anchor for item in self.open)
             why = "stands inside what it names" if inside else "names nothing above it"
-            raise _refused(self.path, f"the alias *{anchor} {why}", line)
+            raise _refused(self.path, f"the alias *{anchor} {why}", line, column)
         node, size = self.anchors[anchor]
         self._add(node, size, None)
 
-    def _tag(self, event: Any, line: int) -> None:
+    def _tag(self, event: Any, line: int, column: int) -> None:
         if event.tag:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-            raise _refused(self.path, f"the tag {tag} is not allowed: values are plain", line)
+            what = f"the tag {tag} is not allowed: values are plain"
+            raise _refused(self.path, what, line, column)
 
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -244,10 +254,10 @@ _WORDS: Final[dict[str, bool | None]] = {
 }
 
 
-def _scalar(event: Any, line: int) -> Scalar:
+def _scalar(event: Any, line: int, column: int) -> Scalar:
     """A scalar by YAML 1.2's core rules: what stands in quotes is a text."""
     text = event.value
-    return Scalar(line, text if event.style else plain(text), text)
+    return Scalar(line, text if event.style else plain(text), text, column)
 
 
 def plain(text: str) -> bool | int | float | str | None:

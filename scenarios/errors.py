@@ -6,18 +6,22 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
 
 MOST_NAMES_SHOWN: Final = 12
 
 
 @frozen(order=True)
 class Problem:
-    """One mistake: the line it is on (0 for the file as a whole), the key, and what is wrong."""
+    """One mistake: the line it is on (0 for the file as a whole), the key, and what is wrong.
+
+    column: in characters, from one on; 0 where it is not known.
+    """
 
     line: int
     key: str
     message: str
+    column: int = field(default=0, eq=False, order=False)
 
     def at(self, path: object) -> str:
         """The problem as one line of a report, the way compilers write it."""
@@ -42,9 +46,9 @@ class Problems:
     path: object
     found: list[Problem] = Factory(list)
 
-    def add(self, line: int, key: str, message: str) -> None:
+    def add(self, line: int, key: str, message: str, column: int = 0) -> None:
         """Note a problem and go on, so that others are told too."""
-        self.found.append(Problem(line, key, message))
+        self.found.append(Problem(line, key, message, column))
 
     def check(self) -> None:
         """Raise ``ScenarioError`` if there were any."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rackproof.scenarios.document import parse, read_text, top_keys
 from rackproof.scenarios.errors import Problems, hint
@@ -110,7 +110,7 @@ class _Loading:
                 item.fail(f"there is no such property{hint(name, sorted(names))}")
             expectation = _expectation(item)
             if expectation:
-                expected[name] = expectation
+                expected[name] = evolve(expectation, line=item.line, column=item.column)
         return expected
 
     def _fix(self, setting: Setting | None, expect: Mapping[str, Expectation]) -> Case | None:
@@ -128,9 +128,10 @@ class _Loading:
         if fixed is None:
             return None
         if "expect" not in found:
-            outcome = {name: e.verdict for name, e in expect.items()}
             wanted = {
-                n: Expectation("holds") for n, verdict in outcome.items() if verdict == "violated"
+                name: Expectation("holds", line=place.line, column=place.column)
+                for name, told in expect.items()
+                if told.verdict == "violated"
             }
         return Case(fixed, wanted)
 
@@ -171,4 +172,4 @@ def _expectation(place: Place) -> Expectation | None:
         return None
     length = found["violated"].record(("steps", "faults"), "its steps and faults")
     numbers = {key: item.whole(0) for key, item in length.items()}
-    return Expectation("violated", **numbers)
+    return Expectation("violated", numbers.get("steps"), numbers.get("faults"))

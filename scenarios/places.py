@@ -23,20 +23,21 @@ NOT_SET: Final = "none"
 
 @frozen
 class Place:
-    """A value, the dotted key that leads to it, and the line that key is on."""
+    """A value, the dotted key that leads to it, and the line and column that key is on."""
 
     node: Node
     key: str
     line: int
     problems: Problems
+    column: int = 0
 
     def fail(self, message: str) -> None:
         """Note a problem with this value."""
-        self.problems.add(self.line, self.key, message)
+        self.problems.add(self.line, self.key, message, self.column)
 
     def lacks(self, key: str) -> None:
         """Note that a key is missing from this map."""
-        self.problems.add(self.line, f"{self.key}.{key}", "is missing")
+        self.problems.add(self.line, f"{self.key}.{key}", "is missing", self.column)
 
     def wrong(self, expected: str) -> None:
         """Note that something else was expected here."""
@@ -96,7 +97,8 @@ class Place:
         for key, node in self.node.entries:
             place = self._below(key, node)
             if not isinstance(key.value, str) or not key.value.strip():
-                self.problems.add(key.line, self.key, f"the key {key.text or 'nothing'} is no name")
+                told = f"the key {key.text or 'nothing'} is no name"
+                self.problems.add(key.line, self.key, told, key.column)
             elif key.value in found:
                 first = found[key.value].line
                 place.fail(f"is given twice (first on line {first})")
@@ -118,7 +120,7 @@ class Place:
             self.wrong(what)
             return
         for number, node in enumerate(self.node.items, 1):
-            yield Place(node, f"{self.key}[{number}]", node.line, self.problems)
+            yield Place(node, f"{self.key}[{number}]", node.line, self.problems, node.column)
 
     def text(self, what: str = "a text") -> str | None:
         """A text that is not empty; a number is not taken for one."""
@@ -172,4 +174,5 @@ class Place:
 
     def _below(self, key: Scalar, node: Node) -> Place:
         name = f"{self.key}.{key.text}" if self.key else key.text
-        return Place(node, name if len(name) <= 80 else name[:77] + "...", key.line, self.problems)
+        short = name if len(name) <= 80 else name[:77] + "..."
+        return Place(node, short, key.line, self.problems, key.column)

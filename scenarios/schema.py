@@ -19,11 +19,16 @@ Expected = Literal["holds", "proved", "violated"]
 
 @frozen
 class Expectation:
-    """What a scenario expects of a property; of a violation, how short its shortest run is."""
+    """What a scenario expects of a property; of a violation, how short its shortest run is.
+
+    line, column: where it says so; 0 where it does not.
+    """
 
     verdict: Expected
     steps: int | None = None
     faults: int | None = None
+    line: int = field(default=0, eq=False)
+    column: int = field(default=0, eq=False)
 
 
 @frozen

@@ -75,6 +75,12 @@ def stack_names() -> list[str]:
     return sorted({DEFAULT_STACK, *(path.stem for path in FOLDER.glob("*.yaml"))})
 
 
+def stack_file(name: str) -> Path | None:
+    """The file of a stack, where it really is: an editable install links it."""
+    path = FOLDER / f"{name}.yaml"
+    return path.resolve() if path.is_file() else None
+
+
 def check_stack(name: str) -> str:
     """The name of a stack that there is; ``InputError`` with the nearest one otherwise."""
     if name not in stack_names():

@@ -4,69 +4,149 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import attrs
+
+from rackproof.checker.explain import necessity, study
+from rackproof.checker.explain.bound import Bound
 from rackproof.checker.explain.drawn import message, picture
-from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Moment
-from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report.setting import remedy, scope_in_words
+from rackproof.checker.explain.explanation import Explanation, Moment
+from rackproof.checker.explain.footing import of_replay, of_result
+from rackproof.checker.explain.mends import known
+from rackproof.checker.explain.study import Study
+from rackproof.checker.lowering import LoweringError
+from rackproof.checker.replay import Replayed, met, violated
+from rackproof.checker.report.counterexample import where
+from rackproof.checker.report.setting import scope_in_words
+from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace
-from rackproof.checker.verdicts import Result
+from rackproof.checker.verdicts import Result, Verdict
 from rackproof.checker.verify import Report, Run
+from rackproof.model.kernel import Property
+from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Scenario
 
 
-def explain(report: Report, run: Run, result: Result, reproduce: str) -> Explanation:
-    """Explain a violation; reproduce: the command that shows it again."""
+def explain(
+    report: Report,
+    run: Run,
+    result: Result,
+    reproduce: str,
+    deep: bool = False,
+    bound: Bound | None = None,
+) -> Explanation:
+    """Explain a violation; reproduce: the command that shows it again. deep: with what needs
+    exploring again (the pivot, the near miss, what is the smallest, what mends it), within a bound.
+    """
+    found = _explained(report, run, result, reproduce)
+    if not deep:
+        return found
+    from rackproof.checker.explain.deep import deepened  # noqa: PLC0415
+
+    return deepened(found, report, run, result, bound or Bound())
+
+
+def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Explanation:
     trace = result.trace
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)
-    drawn = picture(trace.system)
     scenario = report.scenario
-    return Explanation(
+    mends = tuple(one.mend for one in known(report, run, result))
+    told = Explanation(
         title=report.name,
         trace=trace,
         moments=tuple(_moments(trace, timing)),
-        lanes=drawn.lanes,
-        footing=Footing(reproduce),
+        lanes=picture(trace.system).lanes,
+        footing=of_result(report, result, reproduce, mends, timing is not None),
         prop=result.prop,
         verdict=result.words,
+        where=where(trace, result.prop),
         culprits=tuple(trace.culprits(result.prop)),
         scope=scope_in_words(run.case.setting),
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
         timing=timing,
-        mends=tuple(_fix(report, result)),
+        timing_words=tuple(within_times(timing, result.prop)) if timing else (),
+        mends=mends,
+        setting=run.case.setting,
+        base=scenario.path.parent if scenario else Path(),
+        fewest_faults=result.fewest_faults,
     )
+    return _studied(told, study.of_property(trace, result.prop, told.fields))
 
 
 def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Explanation:
-    """Explain a run that is written down."""
+    """Explain a run that is written down: why it violates what it says it does, or else how it
+    comes to the values that it says it leads to.
+    """
     trace, timing = replayed.trace, replayed.timing
-    facts = tuple((fact.key, seen(replayed, fact)) for fact in replayed.facts)
-    return Explanation(
+    prop = violated(replayed)
+    told = Explanation(
         title=scenario.name,
         trace=trace,
         moments=tuple(_moments(trace, timing)),
         lanes=picture(trace.system).lanes,
-        footing=Footing(reproduce),
+        footing=attrs.evolve(of_replay(scenario, replayed), reproduce=reproduce),
+        prop=prop,
+        verdict=Result(prop, Verdict.VIOLATED, trace=trace).words if prop else "",
+        where=where(trace, prop) if prop else "",
+        culprits=tuple(trace.culprits(prop)) if prop else (),
         scope=scope_in_words(scenario.case.setting),
         source=scenario.source,
         notes=scenario.notes,
         timing=timing,
+        timing_words=tuple(timing.lines) if timing else (),
         complaints=replayed.complaints,
-        facts=tuple(
-            (key, told, told == fact.wanted)
-            for (key, told), fact in zip(facts, replayed.facts, strict=True)
-        ),
+        facts=tuple((fact.key, *met(replayed, fact)) for fact in replayed.facts),
+        setting=scenario.case.setting,
+        base=scenario.path.parent,
+    )
+    try:
+        return _studied(told, _study(trace, prop, replayed, told.fields))
+    except LoweringError as error:
+        return attrs.evolve(told, unexplained=f"this world cannot be followed: {error}")
+
+
+def _study(trace: Trace, prop: Property | None, replayed: Replayed, fields: Fields) -> Study:
+    if prop is not None:
+        return study.of_property(trace, prop, fields)
+    return study.of_values(trace, [f.field for f in replayed.facts if f.field is not None], fields)
+
+
+def _studied(told: Explanation, seen: Study) -> Explanation:
+    """With what the trees of its world tell of the run."""
+    matters = None if seen.slice is None else seen.slice.numbers
+    moments = tuple(
+        attrs.evolve(
+            moment,
+            why=seen.why(moment.number),
+            causes=seen.causes(moment.number),
+            matters=matters is None or moment.number in matters,
+            needed=seen.needed.get(moment.number),
+            users=seen.users(moment.number),
+        )
+        for moment in told.moments
+    )
+    return attrs.evolve(
+        told,
+        moments=moments,
+        reads=seen.labels,
+        failing=seen.failing,
+        stays=seen.stays,
+        enough=seen.enough,
+        necessity=tuple(necessity.told(moments, seen.enough)),
     )
 
 
 def _moments(trace: Trace, timing: Possible | None) -> Iterator[Moment]:
     """The steps of a run, with when they happen, what they cost and who believes what after."""
     drawn = picture(trace.system)
-    times = itertools.chain(timing.times or () if timing else (), itertools.repeat(None))
-    costs = itertools.chain(charges(trace), itertools.repeat(None))
+    endless: itertools.repeat[Any] = itertools.repeat(None)
+    times = itertools.chain(timing.times or () if timing else (), endless)
+    costs = itertools.chain(charges(trace), endless)
     for number, (step, at, charge) in enumerate(zip(trace.steps, times, costs, strict=False), 1):
         yield Moment(
             number=number,
@@ -76,9 +156,3 @@ def _moments(trace: Trace, timing: Possible | None) -> Iterator[Moment]:
             charge=charge,
             beliefs=tuple(drawn.beliefs(step.after)),
         )
-
-
-def _fix(report: Report, result: Result) -> Iterator[Mend]:
-    told = remedy(report, result)
-    if told:
-        yield Mend((told,), "", "the scenario's fix")

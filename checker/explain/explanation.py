@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from attrs import field, frozen
 
@@ -16,6 +17,10 @@ from rackproof.checker.timing.possible import Possible
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
 from rackproof.scenarios.fields import Field, Fields
+from rackproof.scenarios.schema import Setting
+
+END: Final = 0
+"""Stands for the violation among the numbers of steps."""
 
 
 @frozen
@@ -23,7 +28,7 @@ class Condition:
     """A test that had to come out as it did for a step to be possible.
 
     text: in words, with the value: request-0.phase is queued. since: the number of the step that
-    made it so; None where it was so from the start.
+    made that so; None where it was so from the start.
     """
 
     text: str
@@ -35,9 +40,11 @@ class Moment:
     """One step of a run, explained.
 
     number: from one on. why: what made it possible. causes: the numbers of earlier steps that it
-    depends on. matters: whether the violation depends on it. needed: whether no run of the other
-    steps, in this order, ends in the violation; None where that was not asked. at: when it happens
-    in a run as early as it can be, in seconds.
+    depends on. matters: whether the violation depends on it. needed: whether the violation does not
+    come about when it is left out and the other steps are run in their order, as far as they are
+    possible then; None where that was not asked. at: when it happens in a run as early as it can
+    be, in seconds. users: by the label of a field that it changed, the numbers of the later steps
+    that depend on that; ``END`` among them for the violation itself.
     """
 
     number: int
@@ -51,6 +58,7 @@ class Moment:
     charge: Charge | None = None
     beliefs: tuple[Belief, ...] = ()
     """Those that are held after the step, true or not."""
+    users: Mapping[str, tuple[int, ...]] = field(factory=dict)
 
     @property
     def mistaken(self) -> tuple[Belief, ...]:
@@ -62,15 +70,18 @@ class Moment:
 class Pivot:
     """The last step before which another choice would have saved the run.
 
-    number: that step. instead: in words, what else could have happened there, from where some way
-    on does not end in the violation. mechanisms: changes with which that step would not have been
-    possible, or would have led elsewhere. words: all of that in a sentence or two.
+    number: that step, the last of those at which another choice or a mechanism would have saved it.
+    choice: the step of that choice; None where that could not be told, 0 where there is none.
+    instead: in words, what else could have happened there, from where some way on does not end in
+    the violation. mechanisms: under which changes a step would not have been possible, or would
+    have led elsewhere, and which. words: all of that in a sentence or two.
     """
 
     number: int
     words: str
     instead: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
+    choice: int | None = None
 
 
 @frozen
@@ -102,7 +113,8 @@ class Mend:
 
     changes: such as "finish-latch: false -> true". verdict: what was found with it, in words.
     source: whose idea it is, such as "the scenario's fix" or "a least change of mechanisms".
-    side_effects: what is violated only with it.
+    side_effects: the properties that are violated only with it (or, of those that must be
+    reachable, no longer are).
     """
 
     changes: tuple[str, ...]
@@ -126,11 +138,18 @@ class Footing:
 class Explanation:
     """A run explained: of a violation, or one that was written down.
 
-    prop: the property that is violated; None in a replay. verdict: in words, with the size. where:
-    in which state it fails. culprits: the identifiers for which it does, by parameter. reads: the
-    labels of the fields that it speaks of. scope: how much was explored, in words. complaints: what
-    in a replay is not as written. facts: what it was to lead to: in words, what was found, and
-    whether that is as written.
+    prop: the property that is violated; of a replay, the first that it says to be and that is.
+    verdict: in words, with the size. where: in which state it fails, and for whom. culprits: the
+    identifiers for which it does, by parameter. reads: the labels of the fields by which it fails.
+    scope: how much was explored, in words. complaints: what in a replay is not as written. facts:
+    what it was to lead to: in words, what was found, and whether that is as written. failing: by
+    what it fails, with the values. stays: why nothing that may still happen changes that, where a
+    run comes to rest or goes round for ever. enough: the numbers of steps that lead there by
+    themselves, none of which can be left out; empty where that was not asked. necessity: which
+    faults and steps are needed, in sentences. unexplained: why there is no more to say. setting:
+    what describes the world; its relative paths begin in ``base``. folder: where what is written of
+    it is going to lie. fewest_faults: whether it was shown that no run with fewer faults violates
+    the property. untold: what was asked and could not be found out, with why.
     """
 
     title: str
@@ -154,6 +173,16 @@ class Explanation:
     mends: tuple[Mend, ...] = ()
     complaints: tuple[str, ...] = ()
     facts: tuple[tuple[str, str, bool], ...] = ()
+    failing: tuple[Condition, ...] = ()
+    stays: tuple[Condition, ...] = ()
+    enough: tuple[int, ...] = ()
+    necessity: tuple[str, ...] = ()
+    unexplained: str | None = None
+    setting: Setting | None = None
+    base: Path = Path()
+    folder: Path = Path()
+    fewest_faults: bool = False
+    untold: tuple[str, ...] = ()
 
     @cached_property
     def fields(self) -> Fields:

@@ -15,6 +15,7 @@ from rackproof.checker.export.murphi import murphi
 from rackproof.checker.export.promela import promela
 from rackproof.checker.export.tla import tla
 from rackproof.checker.lowering import Relation, lower
+from rackproof.checker.machines import machines, markdown
 from rackproof.checker.proof.obligations import SAFETY, obligation
 from rackproof.checker.proof.slicing import sliced
 from rackproof.checker.report.screen import shown
@@ -63,6 +64,8 @@ def _case(scenario: Scenario, fixed: bool) -> Case:
 
 def _asked(system: System, form: str, names: Sequence[str]) -> list[str]:
     """The properties of these names, or all that the format can say."""
+    if form == "machines" and names:
+        raise InputError(f"{names[0]}: machines are of the whole world; leave --property out")
     scopes = SAFETY if form in ("aiger", "btor2") else (Scope.ALWAYS,)
     known = [prop.name for prop in system.properties if prop.scope in scopes]
     for name in names:
@@ -76,6 +79,8 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _files(system: System, form: str, names: Sequence[str], out: str | None) -> Files:
+    if form == "machines":
+        return {"": markdown(machines(system), system.name)}
     relation = lower(system)
     if form == "aiger":
         asked = obligation(relation, names)

@@ -32,6 +32,12 @@ class Facts:
         self._decided = 0
         self.consulted = consulted
 
+    def branch(self) -> Facts:
+        """The same, to go on another way from here."""
+        other = Facts(self._arena, self._masks, self._lows, self.consulted)
+        other._narrowed, other._known = dict(self._narrowed), dict(self._known)
+        return other
+
     def mask(self, slot: int) -> int:
         """The values a slot can still have."""
         self.consulted.add(slot)

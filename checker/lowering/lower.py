@@ -10,7 +10,7 @@ dropped.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -69,16 +69,17 @@ from rackproof.model.kernel.schema import (
 )
 
 
-def lower(system: System, places: bool = False) -> Relation:
+def lower(system: System, places: bool = False, keep: Collection[int] = ()) -> Relation:
     """Lower a system; ``LoweringError`` names the file and line of what cannot be lowered.
 
-    places: note at which lines of the model each test is made (which takes longer).
+    places: note at which lines of the model each test is made (which takes longer). keep: slots
+    that are left in the state though nothing may read them.
     """
     lowering = _Lowering(system, places)
     check_source(lowering.functions(), lowering.classes())
     actions = lowering.actions()
     predicates = lowering.predicates()
-    relation = _Slicing(lowering, actions, predicates, lowering.given()).relation()
+    relation = _Slicing(lowering, actions, predicates, lowering.given(), keep).relation()
     _check_width(relation)
     return relation
 
@@ -404,8 +405,9 @@ class _Slicing:
         actions: list[tuple[Firing, _Lowered]],
         predicates: list[tuple[Property, tuple[int, ...], Tree]],
         given: tuple[Node, ...],
+        keep: Collection[int],
     ) -> None:
-        self.given = given
+        self.given, self.keep = given, keep
         self.lowering, self.arena = lowering, lowering.arena
         self.actions, self.predicates = actions, predicates
         self.varying = {s for s, mask in enumerate(lowering.masks) if mask & (mask - 1)}
@@ -464,7 +466,7 @@ class _Slicing:
         point.
         """
         trees = [item.tree for _, item in self.actions]
-        needed: set[int] = set()
+        needed: set[int] = set(self.keep)
         for node in self.given:
             needed |= self._parameters(node)
         for _, _, tree in self.predicates:

@@ -79,6 +79,10 @@ class Formulas:
         told = " or ".join(rest)
         return f"{' and '.join(premises)} => {told}" if premises else told
 
+    def label(self, slot: int) -> str:
+        """What a field is called."""
+        return self.slots[slot].label
+
     def value(self, slot: int, ordinal: int) -> str:
         """What a field holds, as a person writes it."""
         domain = self.slots[slot].domain
@@ -126,7 +130,7 @@ class Formulas:
 
     def _among(self, slot: int, allowed: list[int]) -> str:
         """That a field has one of some values, in the shortest of the ways to say it."""
-        label, every = self.slots[slot].label, list(self.values[slot])
+        label, every = self.label(slot), list(self.values[slot])
         if not allowed or allowed == every:
             return "true" if allowed else "false"
         if isinstance(self.slots[slot].domain, Truth):
@@ -149,7 +153,7 @@ class Formulas:
         if op is Op.CONST:
             return str(operands[0])
         if op is Op.VAR:
-            return self.slots[operands[0]].label
+            return self.label(operands[0])
         if op in (Op.AND, Op.OR):
             parts = sorted({self._inner(part) for part in arena.terms(node)})
             return f" {op.value} ".join(parts)

@@ -109,6 +109,16 @@ class CostReport:
             yield ""
 
     @property
+    def remarks(self) -> list[str]:
+        """What to know of the tables: what was not seen, what is violated, what they leave out."""
+        return [*self._unseen(), *self._notes(0)]
+
+    @property
+    def stall_in_words(self) -> str:
+        """The worst of all stalls, in a line."""
+        return next(self._stall(-1))
+
+    @property
     def _has_clients(self) -> bool:
         initial = self.durations.system.initial
         return bool(self.durations.timing.waiting(initial))
@@ -135,13 +145,15 @@ class CostReport:
 
     def _quantities(self, width: int) -> Table:
         """The quantities that any duration depended on, with their values and where from."""
-        rows = []
+        return _grid(("quantity", "value", "source"), list(self.quantities()), width)
+
+    def quantities(self) -> Iterator[tuple[str, str, str]]:
+        """The name, the value and the source of each."""
         for name, values in self._values().items():
             quantity = self.durations.timing.quantities[name]
             span = Range(min(values), max(values))
             source = "given here" if name in self.changed else quantity.source
-            rows.append([name, _range(span, in_units), source])
-        return _grid(("quantity", "value", "source"), rows, width)
+            yield name, _range(span, in_units), source
 
     def _values(self) -> dict[str, list[Fraction]]:
         """By quantity, in the order in which the world names them."""

@@ -11,7 +11,7 @@ from rackproof.checker.timing.possible import possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import Report
-from rackproof.model.kernel import Scope
+from rackproof.model.kernel import Property, Scope
 from rackproof.scenarios.fields import Fields
 
 
@@ -57,23 +57,32 @@ def _state(trace: Trace, result: Result) -> list[str]:
     return told
 
 
-def _where(trace: Trace, result: Result) -> str:
-    """Where the property fails."""
+def where(trace: Trace, prop: Property) -> str:
+    """Where a property fails, and for whom."""
+    culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(prop)]
+    named = f" for {' and for '.join(culprits)}" if any(culprits) else ""
+    return f"{_moment(trace, prop)} it does not hold{named}"
+
+
+def _moment(trace: Trace, prop: Property) -> str:
     if trace.loop is not None:
         return f"In every state from step {trace.lead + 1} on"
-    where = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
-    rests = result.prop.scope in (Scope.AT_REST, Scope.EVENTUALLY)
-    return f"{where} nothing more can happen, and" if rests else where
+    moment = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
+    rests = prop.scope in (Scope.AT_REST, Scope.EVENTUALLY)
+    return f"{moment} nothing more can happen, and" if rests else moment
+
+
+def few_faults(trace: Trace) -> str:
+    """That no run with fewer faults violates it, of a run that has any."""
+    one = trace.faults == 1
+    enough = "1 fault suffices" if one else f"{trace.faults} faults suffice"
+    return f"{enough}; {'without any' if one else 'with fewer'}, no run violates it."
 
 
 def _verdict(trace: Trace, result: Result) -> list[str]:
     """Which identifiers it fails for, and whether fewer faults would do."""
-    culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(result.prop)]
-    named = " and for ".join(culprits) if any(culprits) else ""
-    lines = [f"  {_where(trace, result)} it does not hold{f' for {named}' if named else ''}:"]
+    lines = [f"  {where(trace, result.prop)}:"]
     lines += wrapped(_state(trace, result), f"  {INDENT}")
     if result.fewest_faults and trace.faults:
-        one = trace.faults == 1
-        enough = "1 fault suffices" if one else f"{trace.faults} faults suffice"
-        lines.append(f"  {enough}; {'without any' if one else 'with fewer'}, no run violates it.")
+        lines.append(f"  {few_faults(trace)}")
     return lines

@@ -1,8 +1,7 @@
-"""Texts as they go into Markdown: whatever a world calls its things, it is text there.
+"""Names as they may go into a file: whatever a world or a scenario calls its things, it is text.
 
-What is plain stays as it is; a text with anything that Markdown, HTML or GitHub (mentions, issue
-numbers, addresses) might take for more is shown as code. Control characters and marks that turn the
-direction of writing are shown escaped, as on a terminal.
+What steers a reader (control characters, marks that turn the direction of writing, lone surrogates,
+line breaks) is shown escaped, as on a terminal.
 """
 
 from __future__ import annotations
@@ -13,42 +12,51 @@ from typing import Final
 
 from rackproof.checker.report.screen import shown
 
-_PLAIN: Final = re.compile(r"[A-Za-z0-9 .,;:()'\"/=%+?\u00a0-\u1fff-]*")
-_SUSPECT: Final = re.compile(r"://|www\.|^\s*[-+=>]|^\s*\d+[.)]|[0-9a-f]{7}|\bGH-\d", re.IGNORECASE)
+MENTIONS: Final = re.compile(
+    r"""(?<=@)(?=\w)                     # @somebody
+      | (?<=\#)(?=\d)                    # #123, owner/name#123
+      | (?<=\bGH-)(?=\d)                 # GH-123
+      | (?<=:)(?=//)                     # https://...
+      | (?<=\bwww)(?=\.)                 # www...
+      | (?<=[0-9a-f]{6})(?=[0-9a-f])     # the name of a commit
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Where GitHub begins to see more in a text than a text."""
+UNSEEN: Final = "<!-- -->"
+_PUNCTUATION: Final = re.compile(
+    r"""[\\`*\[|~$]
+      | (?<!\w)_ | _(?!\w)   # inside a word it is a letter
+      | :(?=[\w+-]+:)        # :smile:
+    """,
+    re.VERBOSE,
+)
+_BEGINNING: Final = re.compile(r"^\d*(?=[-+=#>.)])")
+"""Of a list, a heading, a quotation."""
+_HTML: Final = str.maketrans({"<": "&lt;", "&": "&amp;"})
+_LINK: Final = re.compile(r"https?://[\w.~%/?#=&+:@,-]+")
 
 
-def on_one_line(text: str) -> str:
+def line(text: str) -> str:
     """A text on one line, in which nothing steers."""
     return shown(text.strip()).replace("\n", "\\n")
 
 
 def in_markdown(text: str) -> str:
-    """A text in a sentence."""
-    line = on_one_line(text)
-    is_plain = _PLAIN.fullmatch(line) and not _SUSPECT.search(line)
-    return line if is_plain else as_code(line)
+    """A text that Markdown, as GitHub reads it, shows as it is."""
+    pieces = (piece.translate(_HTML) for piece in MENTIONS.split(line(text)))
+    escaped = UNSEEN.join(_PUNCTUATION.sub(r"\\\g<0>", piece) for piece in pieces)
+    return _BEGINNING.sub(r"\g<0>\\", escaped, count=1)
 
 
-def in_cell(text: str) -> str:
-    """A text in the cell of a table."""
-    return in_markdown(text).replace("|", "\\|")
+def link(text: str) -> str:
+    """An address as a link; whatever else it is, as a text."""
+    return f"<{text}>" if _LINK.fullmatch(text) else in_markdown(text)
 
 
-def as_code(text: str) -> str:
-    """A text as code."""
-    line = on_one_line(text)
-    fence = "`" * (_longest(line) + 1)
-    pad = " " if line[:1] in ("`", " ", "") or line[-1:] in ("`", " ") else ""
-    return f"{fence}{pad}{line}{pad}{fence}"
-
-
-def fenced(lines: Iterable[str]) -> list[str]:
-    """Lines that stay as they are."""
-    texts = [shown(line) for line in lines]
-    fence = "`" * max(3, _longest("\n".join(texts)) + 1)
-    return [f"{fence}text", *texts, fence]
-
-
-def _longest(text: str) -> int:
-    """The longest run of backticks."""
-    return max((len(run) for run in re.findall("`+", text)), default=0)
+def fenced(lines: Iterable[str], language: str = "text") -> list[str]:
+    """Lines that stay as they are, as a block of code; the fence is longer than any in them."""
+    texts = [shown(text) for text in lines]
+    longest = max((len(run) for run in re.findall("`+", "\n".join(texts))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *texts, fence]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.explain.footing import as_data as footing_as_data
+from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.setting import effective
@@ -20,9 +23,13 @@ from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Scenario, Setting
 from rackproof.scenarios.steps import kebab
 
+if TYPE_CHECKING:
+    from rackproof.checker.explain import Explanation, Moment
+    from rackproof.model.kernel import Property
 
-def as_data(report: Report) -> dict[str, Any]:
-    """One target as plain lists, maps, texts and numbers."""
+
+def as_data(report: Report, footing: Footing | None = None) -> dict[str, Any]:
+    """One target as plain lists, maps, texts and numbers; footing: what it says of itself."""
     data: dict[str, Any] = {
         "scenario": report.name,
         "target": report.target,
@@ -47,6 +54,8 @@ def as_data(report: Report) -> dict[str, Any]:
         data.update(repair.as_data(report.diagnosis))
     if report.complaints:
         data["complaints"] = report.complaints
+    if footing is not None and report.runs:
+        data.update(footing_as_data(footing))
     return data
 
 
@@ -83,6 +92,7 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
         **_loop(run.trace),
         "then": {fact.key: seen(run, fact) for fact in run.facts},
         "complaints": list(run.complaints),
+        **footing_as_data(of_replay(scenario, run)),
     }
 
 
@@ -138,21 +148,106 @@ def _result(run: Run, result: Result) -> dict[str, Any]:
     if result.proof is not None:
         data["proof"] = proofs.as_data(result.proof)
     if result.trace is not None:
-        data["counterexample"] = {
-            "faults": result.trace.faults,
-            "fewest_faults": result.fewest_faults,
-            "for": result.trace.culprits(result.prop),
-            **_timed(result.trace),
-            **_loop(result.trace),
-        }
+        culprits = result.trace.culprits(result.prop)
+        data["counterexample"] = _violation(
+            result.trace, possible(result.trace), culprits, result.fewest_faults
+        )
     return data
 
 
-def _timed(trace: Trace) -> dict[str, Any]:
-    """The steps of a run, and when it is possible, where its world says how long things take."""
-    timing = possible(trace)
-    steps = {"steps": trace_as_data(trace, timing)}
-    return steps if timing is None else {**steps, "timing": timing_as_data(timing)}
+def _violation(
+    trace: Trace, timing: Possible | None, culprits: Sequence[Mapping[str, str]], fewest: bool
+) -> dict[str, Any]:
+    """A counterexample: for whom a property fails, the steps, and when these are possible.
+
+    fewest: whether no run with fewer faults violates it.
+    """
+    return {
+        "faults": trace.faults,
+        "fewest_faults": fewest,
+        "for": [*culprits],
+        "steps": trace_as_data(trace, timing),
+        **({} if timing is None else {"timing": timing_as_data(timing)}),
+        **_loop(trace),
+    }
+
+
+def explanation_as_data(explained: Explanation) -> dict[str, Any]:
+    """A run, explained: what ``verify --json`` has of a counterexample, and more.
+
+    ``title``, ``source``, ``scope``; ``property`` with ``statement``, ``why`` and ``verdict`` (not
+    of a replay); ``lanes``: who takes part, each a ``name`` and a ``kind``. ``initial``: the values
+    of all fields at the start, by path. Each of ``steps`` has beside what every trace has its
+    ``number``, the ``message`` (``source`` and ``target``, names of lanes), the ``state`` after it,
+    ``why`` (tests: ``text``, and ``since``, the step that made it so, or null), ``causes`` (numbers
+    of steps), ``matters``, ``needed`` (null: not asked) and ``beliefs`` (``who``, ``subject``,
+    ``believed``, ``truth``, ``agrees``). Where they are known: ``where``, ``reads`` (fields),
+    ``timing_words``, ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that
+    differs, ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay.
+    ``footing``: ``reproduce``, ``not_checked``, ``next_moves``.
+    """
+    trace, prop = explained.trace, explained.prop
+    run = _violation(trace, explained.timing, explained.culprits, explained.fewest_faults)
+    steps = zip(run["steps"], explained.moments, strict=True)
+    near = explained.near_miss
+    told = {
+        "source": explained.source,
+        "scope": explained.scope,
+        "where": explained.where,
+        "reads": list(explained.reads),
+        "timing_words": list(explained.timing_words),
+        "pivot": _data(explained.pivot),
+        "near_miss": near
+        and {"parts": near.parts, "words": near.words, "steps": trace_as_data(near.trace)},
+        "smallest": _data(explained.smallest),
+        "mends": _data(explained.mends),
+        "facts": [{"fact": f, "found": found, "met": met} for f, found, met in explained.facts],
+        "complaints": list(explained.complaints),
+    }
+    return {
+        "title": explained.title,
+        **({} if prop is None else _property(prop, explained.verdict)),
+        "lanes": _data(explained.lanes),
+        "initial": _state(explained, trace.system.initial),
+        **run,
+        "steps": [{**data, **_moment(explained, moment)} for data, moment in steps],
+        **{key: value for key, value in told.items() if value},
+        "footing": _data(explained.footing),
+    }
+
+
+def _property(prop: Property, verdict: str) -> dict[str, Any]:
+    told = {"name": prop.name, "statement": prop.statement, "why": prop.why, "verdict": verdict}
+    return {"property": _without_none(told)}
+
+
+def _moment(explained: Explanation, moment: Moment) -> dict[str, Any]:
+    """What an explanation has to say of a step beside what a trace has."""
+    return {
+        "number": moment.number,
+        "message": _data(moment.message),
+        "why": _data(moment.why),
+        "causes": list(moment.causes),
+        "matters": moment.matters,
+        "needed": moment.needed,
+        "beliefs": _data(moment.beliefs),
+        "state": _state(explained, moment.step.after),
+    }
+
+
+def _state(explained: Explanation, state: Any) -> dict[str, Any]:
+    """Each field by its whole path."""
+    ordinals = explained.trace.system.schema.flatten(state)
+    return {field.label: field.data(field.value(ordinals)) for field in explained.fields.all}
+
+
+def _data(value: Any) -> Any:
+    """Attributes, nested, as maps; tuples as lists."""
+    if attrs.has(type(value)):
+        return {a.name: _data(getattr(value, a.name)) for a in attrs.fields(type(value))}
+    if isinstance(value, Mapping):
+        return {key: _data(item) for key, item in value.items()}
+    return [_data(item) for item in value] if isinstance(value, tuple) else value
 
 
 def timing_as_data(timing: Possible) -> dict[str, Any]:

@@ -15,14 +15,14 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 PIPE_WIDTH: Final = 160
-_UNSHOWN: Final = re.compile(
+UNSHOWN: Final = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def shown(text: str) -> str:
     """A text as it may go to a terminal."""
-    return _UNSHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return UNSHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class Screen(Console):

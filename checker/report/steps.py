@@ -25,24 +25,32 @@ def run_in_words(
 
     pauses: the seconds before each step, where they are known. timing: when the steps can happen.
     """
+    return [line for _, lines in parts_in_words(trace, pauses, timing) for line in lines]
+
+
+def parts_in_words(
+    trace: Trace, pauses: Sequence[float | None] = (), timing: Possible | None = None
+) -> Iterator[tuple[int | None, list[str]]]:
+    """The same, step by step: with the number of each; None for what is told between them."""
     fields = Fields(trace.system)
     width = len(str(len(trace.steps)))
-    lines, faults = [], 0
+    faults = 0
     told = _moments(timing.times) if timing and timing.times else _pauses(pauses)
     moments = itertools.chain(told, itertools.repeat(""))
     costs = charges(trace) if timing else []
     for number, (step, moment) in enumerate(zip(trace.steps, moments, strict=False), 1):
         if number == trace.lead + 1:
-            lines.append(f"  {FOR_EVER}")
+            yield None, [f"  {FOR_EVER}"]
         faults += step.is_fault
         nth = f" (fault {faults} of {trace.faults})" if step.is_fault else ""
-        lines.append(f"  {number:>{width}}. {moment}{step.words}{nth}")
+        first = f"  {number:>{width}}. {moment}{step.words}{nth}"
         indent = " " * (width + 2) + INDENT
         spent = amount_in_words(costs[number - 1]) if costs else []
-        lines += wrapped([*changes_in_words(step, fields), *spent], indent)
+        yield number, [first, *wrapped([*changes_in_words(step, fields), *spent], indent)]
     if trace.loop is not None:
-        lines.append(f"  -- and back to the state before step {trace.lead + 1}")
-    return lines or ["  (no step: the initial state itself)"]
+        yield None, [f"  -- and back to the state before step {trace.lead + 1}"]
+    if not trace.steps:
+        yield None, ["  (no step: the initial state itself)"]
 
 
 def _moments(times: Sequence[Fraction]) -> Iterator[str]:
@@ -56,13 +64,20 @@ def _pauses(pauses: Sequence[float | None]) -> Iterator[str]:
 
 
 def changes_in_words(step: Step, fields: Fields) -> Iterator[str]:
-    """What a step changed, field by field; that a fault uses up its budget goes without saying."""
-    spent = ("_left", f".{step.firing.transition.name}")
+    """What a step changed, field by field."""
+    for name, before, after in changed(step, fields):
+        yield f"{name}: {before} -> {after}"
+
+
+def changed(step: Step, fields: Fields) -> Iterator[tuple[str, str, str]]:
+    """The fields that a step changed, by name, with the values before and after it in words; that
+    a fault uses up its budget goes without saying.
+    """
     for change in step.changes:
         field = fields.by_label.get(change.label)
-        if field is not None and not (step.is_fault and change.label.endswith(spent)):
+        if field is not None and not step.spends(change.label):
             before, after = field.words(change.before), field.words(change.after)
-            yield f"{fields.short[change.label]}: {before} -> {after}"
+            yield fields.short[change.label], before, after
 
 
 def wrapped(parts: list[str], indent: str) -> list[str]:

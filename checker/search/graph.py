@@ -143,13 +143,16 @@ class Graph:
                 else:
                     yield component
 
-    def round(self, start: int, component: Collection[int]) -> list[int]:
+    def round(
+        self, start: int, component: Collection[int], begun: Sequence[Move] = ()
+    ) -> list[int]:
         """The actions of a short way from a state of a fair component back to it, fair itself.
 
         It goes to the nearest place that gives an action its due, from there to the next nearest,
-        and home when nothing is owed; on the way home more may become owed.
+        and home when nothing is owed; on the way home more may become owed. begun: how it begins.
         """
-        visited, taken, here = [self.enabled[start]], list[int](), start
+        visited = [self.enabled[state] for state in (start, *(after for _, after in begun))]
+        taken, here = [action for action, _ in begun], begun[-1][1] if begun else start
         while True:
             debts = self._debts(visited, taken)
             if taken and here == start and not debts:

@@ -20,7 +20,7 @@ from rackproof.checker.timing.moves import moves_of
 from rackproof.checker.timing.paths import paths
 from rackproof.checker.timing.reach import violations
 from rackproof.checker.timing.stalls import worst_stall
-from rackproof.scenarios.schema import Scenario
+from rackproof.scenarios.schema import Scenario, Setting
 
 PATIENCE: Final = 60.0
 """Seconds for each exploration, unless told otherwise."""
@@ -46,18 +46,29 @@ class Cost:
         if self.fixed and scenario.fix is not None:
             scenario = attrs.evolve(scenario, case=scenario.fix)
         setting = setting_of(target, scenario, self.exam, ())
-        system = with_values(setting.system, self.values)
-        moves = moves_of(system)
         bounds = Bounds(self.session.options.seconds or PATIENCE)
-        return CostReport(
-            target.label,
-            scope_in_words(setting),
-            moves.durations,
-            frozenset(self.values),
-            worst_stall(moves, bounds, progress),
-            paths(moves, bounds, progress),
-            violations(moves, system.properties, bounds, progress),
-        )
+        return cost_of(target.label, setting, self.values, bounds, progress)
 
     def _show(self, report: CostReport) -> None:
         report.show(self.session.terminal().out, self.session.verbosity)
+
+
+def cost_of(
+    label: str,
+    setting: Setting,
+    values: Mapping[str, float],
+    bounds: Bounds,
+    progress: Progress | None = None,
+) -> CostReport:
+    """What the paths of a setting take, with other values of some quantities, in seconds."""
+    system = with_values(setting.system, values)
+    moves = moves_of(system)
+    return CostReport(
+        label,
+        scope_in_words(setting),
+        moves.durations,
+        frozenset(values),
+        worst_stall(moves, bounds, progress),
+        paths(moves, bounds, progress),
+        violations(moves, system.properties, bounds, progress),
+    )

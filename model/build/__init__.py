@@ -25,6 +25,7 @@ from rackproof.model.build.linked import linked
 from rackproof.model.build.serving import serving
 from rackproof.model.build.stored import stored
 from rackproof.model.kernel import Property, Quantity, System, Transition
+from rackproof.model.picture import picture
 from rackproof.model.protocol import Protocol
 from rackproof.model.scope import Scope
 from rackproof.model.store import gets, loss, puts, room
@@ -97,15 +98,17 @@ def build(
     fields: dict[str, Any] = {}
     for part in parts:
         fields |= part.fields
+    names = {sort: names for part in parts for sort, names in part.names.items()}
     return System(
         name=name,
         initial=World(protocol=protocol, **fields),
         transitions=TRANSITIONS,
         properties=tuple(properties),
         sizes={name: size for part in parts for name, size in part.sizes.items()},
-        names={sort: names for part in parts for sort, names in part.names.items()},
+        names=names,
         interchangeable=tuple(bundles for part in parts for bundles in part.interchangeable),
         freedoms=FREEDOMS,
         given=given,
         timing=timing(protocol, scope, placement, deployment, timeouts),
+        picture=picture(scope, placement, names),
     )

@@ -79,6 +79,10 @@ def _no_beliefs(_: Any) -> Sequence[Belief]:
     return ()
 
 
+def _sentence(_before: Any, firing: Firing, _after: Any) -> str:
+    return firing.transition.sentence
+
+
 def _no_sites(_: Any) -> Mapping[str, Site]:
     return {}
 
@@ -90,7 +94,8 @@ class Picture:
     lanes: from left to right. message: of the state before, a firing and the state after it, names
     of lanes. beliefs: of a state, true ones too. graph: the rack, whose nodes ``sites`` speaks of
     by name; node attributes ``kind`` and, where one stands on another, ``on``. items: what can be
-    lost.
+    lost. sentence: of a state, a firing and the state after it, what the step came to, with
+    ``{parameter}`` placeholders; that of the transition speaks of all that it may come to.
     """
 
     lanes: tuple[Lane, ...]
@@ -99,3 +104,4 @@ class Picture:
     graph: nx.Graph[str] | None = None
     sites: Callable[[Any], Mapping[str, Site]] = _no_sites
     items: tuple[Item, ...] = field(default=())
+    sentence: Callable[[Any, Firing, Any], str] = _sentence

@@ -71,12 +71,12 @@ def unfair(system: System, prop: Property) -> tuple[int, int] | None:
                     calm = firing.transition.kind is not Kind.FAULT
                     if calm and not prop.function(after, *ids):
                         graph.add_edge(state, after, firing=firing)
-        loops += [found[state] for part in _fair(system, graph) for state in part]
+        loops += [found[state] for part in fair_parts(system, graph) for state in part]
     best = [(level[0], kind, level[1]) for kind, row in enumerate((rest, loops)) for level in row]
     return min(best)[::2] if best else None
 
 
-def _fair(system: System, graph: nx.MultiDiGraph) -> Iterator[nx.MultiDiGraph]:
+def fair_parts(system: System, graph: nx.MultiDiGraph) -> Iterator[nx.MultiDiGraph]:
     """The strongly connected parts in which a run can be fair for ever."""
     for nodes in list(nx.strongly_connected_components(graph)):
         part = graph.subgraph(nodes)
@@ -90,7 +90,7 @@ def _fair(system: System, graph: nx.MultiDiGraph) -> Iterator[nx.MultiDiGraph]:
             continue
         bad = {node for node in nodes if possible[node] & owed[Fairness.STRONG]}
         if bad:
-            yield from _fair(system, graph.subgraph(nodes - bad))
+            yield from fair_parts(system, graph.subgraph(nodes - bad))
         else:
             yield part
 

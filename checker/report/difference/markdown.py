@@ -14,7 +14,7 @@ from rackproof.checker.report.difference.sections import (
     names,
     sections,
 )
-from rackproof.checker.report.escaping import fenced, in_cell, in_markdown
+from rackproof.checker.report.escaping import fenced, in_markdown
 
 
 def as_markdown(difference: Difference, verbosity: int = 0) -> str:
@@ -32,7 +32,7 @@ def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Table):
         yield _row(block.columns)
         yield _row(("---",) * len(block.columns))
-        yield from (_row(tuple(map(in_cell, row))) for row in block.rows)
+        yield from (_row(tuple(map(in_markdown, row))) for row in block.rows)
     elif isinstance(block, Lines):
         yield from (f"- {in_markdown(line)}" for line in block.lines)
     else:

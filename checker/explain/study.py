@@ -1,0 +1,205 @@
+"""What the trees of a world tell of a run: why each step was possible, and what depends on what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+
+from attrs import frozen
+
+from rackproof.checker.explain import stuck
+from rackproof.checker.explain.causes import Slice, sliced
+from rackproof.checker.explain.decisions import Decisions, Way, is_enabled
+from rackproof.checker.explain.explanation import END, Condition
+from rackproof.checker.explain.guards import Guards, Literal
+from rackproof.checker.explain.necessity import (
+    MOST_STEPS,
+    LeadsThere,
+    enough,
+    leads_there,
+    needed,
+)
+from rackproof.checker.explain.runs import whole
+from rackproof.checker.explain.stuck import Reads
+from rackproof.checker.lowering import lower
+from rackproof.checker.lowering.relation import Action, Update
+from rackproof.checker.trace import Trace
+from rackproof.model.kernel import Firing, Property, Scope, System
+from rackproof.scenarios.fields import Field, Fields
+
+
+@lru_cache(maxsize=1)
+def decisions(system: System) -> Decisions:
+    """The trees of a world, lowered once for all of its runs that are told one after another."""
+    return Decisions(lower(system))
+
+
+@frozen(slots=False, eq=False)
+class Study:
+    """A run, and what it comes to.
+
+    reads: what it depends on that a run comes to that; None where it does not. leads: whether
+    a run does.
+    """
+
+    decisions: Decisions
+    trace: Trace
+    fields: Fields
+    reads: Callable[[Trace], Reads | None]
+    leads: LeadsThere
+
+    @cached_property
+    def slice(self) -> Slice | None:
+        """The steps on which it depends."""
+        return sliced(self.decisions, self.trace, self.reads)
+
+    @cached_property
+    def needed(self) -> Mapping[int, bool]:
+        """Of each step, whether the others do not lead there without it, as far as it is known."""
+        if self.slice is None:
+            return {}
+        run = whole(self.trace)
+        is_short = len(run.numbers) <= MOST_STEPS
+        return needed(run, run.numbers if is_short else self.enough, self.leads)
+
+    @cached_property
+    def enough(self) -> tuple[int, ...]:
+        """Steps that lead there by themselves, and of which none can be left out."""
+        if self.slice is None or len(self.slice.run.numbers) > MOST_STEPS:
+            return ()
+        return enough(self.slice.run, self.leads).numbers
+
+    def why(self, number: int) -> tuple[Condition, ...]:
+        """What made a step possible."""
+        label = self.trace.steps[number - 1]
+        literals = [
+            literal
+            for literal in self._tests(number)
+            if not all(label.spends(self._label(s)) for s in self._slots(literal))
+        ]
+        return self._guards.conditions(literals, self._states[:number])
+
+    def causes(self, number: int) -> tuple[int, ...]:
+        """The earlier steps on which a step depends."""
+        if self.slice is not None and number in self.slice.causes:
+            return self.slice.causes[number]
+        slots = self.decisions.slots(self._tests(number))
+        return tuple(sorted({at for slot in slots if (at := self._writer(slot, number))}))
+
+    def users(self, number: int) -> dict[str, tuple[int, ...]]:
+        """By the label of a field that a step changed, the later steps that depend on that."""
+        by_slot = self.slice.users.get(number, {}) if self.slice is not None else {}
+        found: dict[str, set[int]] = {}
+        for slot, those in by_slot.items():
+            if self._states[number][slot] != self._states[number - 1][slot]:
+                found.setdefault(self._label(slot), set()).update(those)
+        order = sorted(found, key=lambda label: self.fields.by_label[label].slots)
+        return {label: tuple(sorted(found[label], key=lambda n: (n == END, n))) for label in order}
+
+    @property
+    def failing(self) -> tuple[Condition, ...]:
+        """By what it fails at the end."""
+        return self._at_end(self.slice.reads.property) if self.slice else ()
+
+    @property
+    def stays(self) -> tuple[Condition, ...]:
+        """Why nothing changes that any more: what the run has done first."""
+        told = self._at_end(self.slice.reads.stays) if self.slice else ()
+        others = [condition for condition in told if condition not in self.failing]
+        return tuple(sorted(others, key=lambda condition: condition.since is None))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the fields by which it fails."""
+        tests = self.slice.reads.property if self.slice else ()
+        return tuple(dict.fromkeys(self._label(s) for s in sorted(self.decisions.slots(tests))))
+
+    def _at_end(self, literals: Sequence[Literal]) -> tuple[Condition, ...]:
+        return self._guards.conditions(literals, self._states)
+
+    @cached_property
+    def _guards(self) -> Guards:
+        return Guards(self.decisions, self.fields)
+
+    @cached_property
+    def _states(self) -> list[tuple[int, ...]]:
+        flatten = self.trace.system.schema.flatten
+        return [flatten(self.trace.system.initial), *(flatten(s.after) for s in self.trace.steps)]
+
+    @cached_property
+    def _actions(self) -> dict[Firing, Action]:
+        return {action.firing: action for action in self.decisions.relation.actions}
+
+    @cached_property
+    def _owners(self) -> dict[int, Field]:
+        return {slot: field for field in self.fields.all for slot in field.slots}
+
+    def _label(self, slot: int) -> str:
+        return self._owners[slot].label
+
+    def _slots(self, literal: Literal) -> frozenset[int]:
+        return self.decisions.arena.slots(literal[0])
+
+    def _tests(self, number: int) -> tuple[Literal, ...]:
+        """The tests by which a step was possible; none where its tree says nothing, as nothing that
+        it changes is read.
+        """
+        action = self._actions.get(self.trace.steps[number - 1].firing)
+        if action is None:
+            return ()
+        way = self.decisions.way(action.tree, self._states[number - 1], is_enabled)
+        return (*way.literals, *self._change(way, number))
+
+    def _change(self, way: Way, number: int) -> list[Literal]:
+        """That a step changes anything at all, where its other tests are not about what it writes:
+        one that changes nothing is not possible.
+        """
+        before, after = self._states[number - 1], self._states[number]
+        arena, tested = self.decisions.arena, self.decisions.slots(way.literals)
+        writes = way.leaf.writes if isinstance(way.leaf, Update) else ()
+        changed = [(slot, node) for slot, node in writes if before[slot] != after[slot]]
+        implied = any(slot in tested or slot in arena.slots(node) for slot, node in changed)
+        if implied or not changed:
+            return []
+        same = [arena.eq(arena.var(slot), node) for slot, node in changed]
+        least = min(same, key=lambda node: (len(arena.slots(node)), sorted(arena.slots(node))))
+        return [(least, False)]
+
+    def _writer(self, slot: int, number: int) -> int | None:
+        """The last step before another that changed a slot."""
+        before = range(number - 1, 0, -1)
+        return next((n for n in before if self._states[n][slot] != self._states[n - 1][slot]), None)
+
+
+def of_property(trace: Trace, prop: Property, fields: Fields) -> Study:
+    """A run that violates a property."""
+    trees, culprits = decisions(trace.system), frozenset(trace.failing(prop))
+
+    def reads(run: Trace) -> Reads | None:
+        return stuck.reads(trees, prop, run, culprits)
+
+    def comes_to_it(run: Trace) -> bool:
+        return reads(run) is not None
+
+    leads = leads_there(trace, prop) if prop.scope is Scope.ALWAYS else comes_to_it
+    return Study(trees, trace, fields, reads, leads)
+
+
+def of_values(trace: Trace, chosen: Sequence[Field], fields: Fields) -> Study:
+    """A run that ends with some fields as they are; of none where nothing depends on them."""
+    trees, flatten = decisions(trace.system), trace.system.schema.flatten
+    known = {variable.slot for variable in trees.relation.variables}
+    slots = frozenset(slot for field in chosen for slot in field.slots)
+    final = flatten(trace.final)
+    varying = slots & {*known, *trees.relation.unread}
+
+    def leads(run: Trace) -> bool:
+        ordinals = flatten(run.final)
+        is_run = run.loop is None or run.flaw is None
+        return is_run and all(ordinals[slot] == final[slot] for slot in slots)
+
+    def reads(run: Trace) -> Reads | None:
+        is_told = varying and varying <= known and leads(run)
+        return Reads((), (), varying) if is_told else None
+
+    return Study(trees, trace, fields, reads, leads)

@@ -1,0 +1,252 @@
+"use strict";
+
+// What a run looks like in each of its states, from how it starts and what each step changes.
+class Course {
+  constructor(told) {
+    this.told = told;
+  }
+
+  at(number) {
+    const { keys, values, start, changes } = this.told;
+    const now = start.slice();
+    for (const step of changes.slice(0, number)) {
+      for (let i = 0; i < step.length; i += 2) now[step[i]] = step[i + 1];
+    }
+    return keys.map((key, i) => [key, values[now[i]]]);
+  }
+}
+
+const one = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+function element(name, text = "", className = "") {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+const told = JSON.parse(one("#courses").textContent);
+const courses = {
+  state: new Course(told.state),
+  beliefs: new Course(told.beliefs),
+  sites: new Course(told.sites),
+};
+const rows = all(".steps > li");
+const last = rows.length;
+const scrubber = one("#scrubber");
+const box = one(".diagram");
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let current = -1;
+
+function title(number) {
+  return number ? `Step ${number} of ${last}` : "Before the first step";
+}
+
+function words(number) {
+  return number ? one(".words", rows[number - 1]).textContent.trim() : "The initial state.";
+}
+
+// Scrolls the diagram and nothing else.
+function reveal(row) {
+  if (!box || !row) return;
+  const inner = box.getBoundingClientRect();
+  const outer = row.getBoundingClientRect();
+  const head = one(".heads", box).offsetHeight;
+  const end = one(".end.bad", box);
+  const foot = end && getComputedStyle(end).position === "sticky" ? end.offsetHeight : 0;
+  const above = outer.top - inner.top - head - 8;
+  const below = outer.bottom - inner.bottom + foot + 8;
+  const top = above < 0 ? above : Math.max(0, below);
+  const left = box.classList.contains("wide") ? aside(row) : 0;
+  if (top || left) box.scrollBy({ top, left, behavior: calm.matches ? "auto" : "smooth" });
+}
+
+// How far a wide diagram has to move so that the lane of a step is seen beside its words.
+function aside(row) {
+  const words = one(".telling", row).getBoundingClientRect().right;
+  const lane = one(".lanes", row).getBoundingClientRect().left + Number(row.dataset.x);
+  const right = box.getBoundingClientRect().right;
+  if (lane < words + 32) return lane - words - 64;
+  return lane > right - 32 ? lane - (words + right) / 2 : 0;
+}
+
+function mark(number) {
+  const causes = new Set((rows[number - 1]?.dataset.causes ?? "").split(" "));
+  rows.forEach((row, i) => {
+    if (i === number - 1) row.setAttribute("aria-current", "step");
+    else row.removeAttribute("aria-current");
+    row.classList.toggle("cause", causes.has(String(i + 1)));
+    one(".number", row).tabIndex = i === Math.max(0, number - 1) ? 0 : -1;
+  });
+}
+
+function showParticulars(number) {
+  const from = number ? one(".particulars", rows[number - 1]) : null;
+  const copy = from ? from.cloneNode(true) : element("p", "Nothing has happened yet.");
+  copy.classList.remove("particulars");
+  one("#particulars").replaceChildren(copy);
+}
+
+function beliefRow([, [who, subject, believed, truth, agrees]]) {
+  const row = element("tr", "", agrees ? "" : "wrong");
+  const heading = element("th");
+  heading.scope = "row";
+  heading.append(element("bdi", who));
+  row.append(heading);
+  for (const text of [subject, believed, truth]) {
+    const cell = element("td");
+    cell.append(element("bdi", text));
+    row.append(cell);
+  }
+  row.append(element("td", agrees ? "yes" : "✕ no"));
+  return row;
+}
+
+function showBeliefs(number) {
+  const body = one("#beliefs tbody");
+  if (!body) return;
+  const held = courses.beliefs.at(number).filter(([, belief]) => belief);
+  held.sort(([, a], [, b]) => a[4] - b[4]);
+  body.replaceChildren(...held.map(beliefRow));
+}
+
+function showRack(number) {
+  const boxes = all("#rack [data-site]");
+  if (!boxes.length) return;
+  const sites = new Map(courses.sites.at(number));
+  for (const each of boxes) {
+    const [condition = "gone", ...notes] = sites.get(each.dataset.site) ?? [];
+    each.dataset.condition = condition;
+    one(":scope > .site .condition", each).textContent = condition;
+    const lines = notes.map((note) => element("li", note));
+    one(":scope > .notes", each).replaceChildren(...lines);
+  }
+}
+
+function showState(number) {
+  const before = courses.state.at(Math.max(0, number - 1));
+  const after = courses.state.at(number);
+  all("#state tbody tr").forEach((row, i) => {
+    row.cells[1].firstChild.textContent = before[i][1];
+    row.cells[2].firstChild.textContent = after[i][1];
+    row.classList.toggle("changed", before[i][1] !== after[i][1]);
+  });
+}
+
+function show(number) {
+  one("#inspected").textContent = title(number);
+  one("#inspected-words").textContent = words(number);
+  showParticulars(number);
+  showBeliefs(number);
+  showRack(number);
+  showState(number);
+}
+
+function go(number, { announce = true, link = true } = {}) {
+  const next = Math.min(last, Math.max(0, number));
+  if (next === current) return;
+  current = next;
+  mark(next);
+  reveal(rows[Math.max(0, next - 1)]);
+  show(next);
+  scrubber.value = next;
+  scrubber.setAttribute("aria-valuetext", title(next));
+  one("#position").textContent = title(next);
+  if (announce) one("#live").textContent = `${title(next)}: ${words(next)}`;
+  if (link) history.replaceState(null, "", `#step-${next}`);
+}
+
+function linked() {
+  const found = /^#step-(\d+)$/.exec(location.hash);
+  return found ? Number(found[1]) : null;
+}
+
+// After a link to a step: the whole of the run comes into view, and the step in it.
+function follow() {
+  const number = linked();
+  if (number === null) return;
+  one(".run").scrollIntoView();
+  go(number, { link: false });
+  reveal(rows[Math.max(0, number - 1)]);
+}
+
+const keys = {
+  ArrowLeft: () => go(current - 1),
+  ArrowRight: () => go(current + 1),
+  k: () => go(current - 1),
+  j: () => go(current + 1),
+  Home: () => go(0),
+  End: () => go(last),
+  "?": () => one("#help").showModal(),
+};
+
+function onKey(event) {
+  const typing = event.target.closest?.("input:not([type=range]), textarea, select, dialog");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  event.preventDefault();
+  keys[event.key]();
+}
+
+function filter() {
+  const wanted = one("#filter").value.trim().toLowerCase();
+  const ever = new Set(told.state.changes.flatMap((step) => step.filter((_, i) => i % 2 === 0)));
+  const changing = one("#changing").checked;
+  let found = 0;
+  all("#state tbody tr").forEach((row, i) => {
+    const fits = row.textContent.toLowerCase().includes(wanted) && (!changing || ever.has(i));
+    row.hidden = !fits;
+    found += fits;
+  });
+  one("#found").textContent = `${found} shown`;
+}
+
+function copying(button) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const text = one(`#${button.dataset.copies}`);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(text);
+      button.textContent = "Selected";
+    }
+  });
+}
+
+function onClick(event) {
+  if (getSelection().toString()) return; // who marks a text does not mean to go there
+  const row = event.target.closest(".steps > li");
+  if (row) go(rows.indexOf(row) + 1);
+}
+
+function begin() {
+  document.documentElement.classList.add("scripted");
+  all("[data-copies]").forEach(copying);
+  if (!scrubber) return;
+  all("[data-scripted]").forEach((part) => (part.hidden = false));
+  all("[data-go]").forEach((button) =>
+    button.addEventListener("click", () => {
+      const steps = { first: 0, back: current - 1, on: current + 1, last };
+      go(steps[button.dataset.go]);
+    }),
+  );
+  all("#state thead th").forEach((head, i) => {
+    head.textContent = ["Field", "Before", "After"][i];
+  });
+  one("#ask-help").addEventListener("click", keys["?"]);
+  scrubber.addEventListener("input", () => go(Number(scrubber.value)));
+  one("#filter").addEventListener("input", filter);
+  one("#changing").addEventListener("change", filter);
+  one(".steps")?.addEventListener("click", onClick);
+  document.addEventListener("keydown", onKey);
+  addEventListener("hashchange", follow);
+  addEventListener("beforeprint", () => show(last));
+  addEventListener("afterprint", () => show(current));
+  filter();
+  go(linked() ?? Math.min(1, last), { announce: false, link: false });
+  addEventListener("load", follow);
+}
+
+begin();

@@ -1,0 +1,191 @@
+"""An explanation as one HTML page: the template filled in, its style and script inside.
+
+Every text that is put in is escaped twice: characters that steer (control characters, marks that
+turn the direction of writing) are told by their codes, and then HTML's own signs are escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import mimetypes
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from rackproof.checker.explain import Explanation
+from rackproof.checker.explain.drawn import picture
+from rackproof.checker.report.counterexample import few_faults
+from rackproof.checker.report.page import summary
+from rackproof.checker.report.page.costs import costs
+from rackproof.checker.report.page.course import course, script_data, visible
+from rackproof.checker.report.page.diagram import Diagram
+from rackproof.checker.report.page.rack import drawn_rack
+from rackproof.checker.report.setting import meaning
+from rackproof.checker.report.steps import changed
+from rackproof.checker.timing.amounts import in_units
+from rackproof.checker.timing.possible import amount_in_words
+from rackproof.checker.verdicts import counted
+from rackproof.model.kernel import Belief, Site
+
+HERE: Final = Path(__file__).parent
+LINKED: Final = ("http", "https")
+
+
+def page(
+    explanation: Explanation, links: Mapping[str, str] = {}, files: Mapping[str, str] = {}
+) -> str:
+    """One run as a page that needs nothing beside itself.
+
+    links: other pages by what they are called, as addresses seen from this one. files: other forms
+    of the run by their names, to be taken along in the page.
+    """
+    told = explanation
+    diagram = Diagram(told)
+    style = Markup(f":root{{--pitch:{diagram.pitch}px;--across:{diagram.width}px}}\n{_own('css')}")
+    script = Markup(_own("js"))
+    template = environment().get_template("page.html.j2")
+    return template.render(
+        told=told,
+        trace=told.trace,
+        count=len(told.moments),
+        diagram=diagram,
+        rows=_rows(told, diagram),
+        initial=_initial(told),
+        beliefs=_beliefs(told)[-1],
+        rack=drawn_rack(told.trace.system, told.states),
+        costs=costs(told),
+        total=_total(told),
+        summary=summary,
+        chances=summary.chances(told),
+        is_replay=bool(told.facts or told.complaints or told.prop is None),
+        data=script_data(_courses(told)),
+        style=style,
+        script=script,
+        policy=_policy(style, script),
+        few_faults=few_faults,
+        meaning=partial(meaning, told.setting),
+        links={name: safe(address) for name, address in links.items()},
+        files=[(name, _data(name, text), len(text.encode())) for name, text in files.items()],
+        source=safe(told.source) if told.source else None,
+    )
+
+
+def environment() -> Environment:
+    """Templates in which nothing that is put in can be taken for markup."""
+    made = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    made.filters["counted"] = counted
+    made.filters["time"] = in_units
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """A text as it may be shown, on one line; what is markup is our own."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def safe(address: str) -> str | None:
+    """An address that a reader may be led to: of the web, or of a file beside this one."""
+    try:
+        parts = urllib.parse.urlsplit(address)
+    except ValueError:
+        return None
+    beside = not parts.scheme and not parts.netloc and not address.startswith(("/", "\\"))
+    return address if beside or (parts.scheme in LINKED and parts.netloc) else None
+
+
+def _own(suffix: str) -> str:
+    return (HERE / f"page.{suffix}").read_text()
+
+
+def _policy(style: str, script: str) -> str:
+    """What a browser may use: this style and this script, and nothing from anywhere."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _data(name: str, text: str) -> str:
+    """A file as an address that holds it."""
+    kind = mimetypes.guess_type(name)[0] or "text/plain"
+    return f"data:{kind};base64,{base64.b64encode(text.encode(errors='replace')).decode()}"
+
+
+def _rows(told: Explanation, diagram: Diagram) -> list[dict[str, Any]]:
+    """Each step: as it is drawn, what it changed and cost, which fault it is, whose mistake."""
+    faults, found = 0, []
+    for row, (wrong, over) in zip(diagram.rows, summary.mistakes(told), strict=True):
+        moment = row.moment
+        faults += moment.step.is_fault
+        found.append(
+            {
+                "row": row,
+                "moment": moment,
+                "kind": moment.step.firing.transition.kind,
+                "fault": faults if moment.step.is_fault else 0,
+                "changes": list(changed(moment.step, told.fields)),
+                "cost": amount_in_words(moment.charge) if moment.charge else [],
+                "wrong": wrong,
+                "over": over,
+                "repeats": told.trace.loop is not None and moment.number > told.trace.loop,
+            }
+        )
+    return found
+
+
+def _total(told: Explanation) -> list[str]:
+    charges = [moment.charge for moment in told.moments if moment.charge]
+    return amount_in_words(sum(charges[1:], charges[0])) if charges else []
+
+
+def _initial(told: Explanation) -> list[tuple[str, str, str, bool]]:
+    """Each field: its name, its values at the start and the end, whether the property reads it."""
+    first, last = told.values(told.states[0]), told.values(told.trace.final)
+    return [
+        (told.name(field), first[field.label], last[field.label], field.label in told.reads)
+        for field in told.fields.all
+    ]
+
+
+def _beliefs(told: Explanation) -> list[Sequence[Belief]]:
+    """What is believed in each state, what is wrong first."""
+    first = picture(told.trace.system).beliefs(told.trace.system.initial)
+    every = [first, *(moment.beliefs for moment in told.moments)]
+    return [sorted(beliefs, key=lambda belief: belief.agrees) for beliefs in every]
+
+
+def _courses(told: Explanation) -> dict[str, object]:
+    """For the script: all that differs from state to state."""
+    drawn, states = picture(told.trace.system), told.states
+    return {
+        "state": course([told.values(state) for state in states]).data,
+        "beliefs": course([_believed(beliefs) for beliefs in _beliefs(told)]).data,
+        "sites": course([_stands(drawn.sites(state)) for state in states]).data,
+    }
+
+
+def _believed(beliefs: Sequence[Belief]) -> dict[str, tuple[str | bool, ...]]:
+    return {
+        f"{b.who}\0{b.subject}": (b.who, b.subject, b.believed, b.truth, b.agrees) for b in beliefs
+    }
+
+
+def _stands(sites: Mapping[str, Site]) -> dict[str, tuple[str, ...]]:
+    return {name: (site.condition, *site.words) for name, site in sites.items()}

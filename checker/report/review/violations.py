@@ -1,0 +1,121 @@
+"""The counterexamples of a report: each explained, on a page of its own, with its other forms."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+from attrs import frozen
+
+from rackproof.checker.exams import Examined
+from rackproof.checker.explain import Explanation, explain
+from rackproof.checker.report.forms import FORMS
+from rackproof.checker.report.page import page
+from rackproof.checker.report.progress import Ticker
+from rackproof.checker.report.review.folder import RUNS, Folder
+from rackproof.checker.report.stack import mended
+from rackproof.checker.verdicts import Result
+from rackproof.checker.verify import AS_REPORTED, Report, Run
+
+SUFFIXES: Final = (".html", *(form.suffix for form in FORMS.values()))
+
+
+@frozen
+class Violation:
+    """A result with its run explained; stem: what its files are called."""
+
+    report: Report
+    run: Run
+    result: Result
+    stem: str
+    explanation: Explanation
+
+    @property
+    def page(self) -> str:
+        """Where its page is, from the index."""
+        return f"{RUNS}/{self.stem}.html"
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """Where its other forms are, by what they are called."""
+        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in FORMS.values()}
+
+    @property
+    def where(self) -> str:
+        """In which of several cases, where that is to be told."""
+        if isinstance(self.report, Examined):
+            return f"exam {self.run.label}"
+        return "" if self.run.label == AS_REPORTED else self.run.label
+
+    @property
+    def is_unexpected(self) -> bool:
+        """Whether nobody expected it so."""
+        return self.result.complaint is not None
+
+    @property
+    def mends(self) -> list[str]:
+        """What stops it, as far as that was found out."""
+        told = [" and ".join(mend.changes) for mend in self.explanation.mends]
+        if not told and isinstance(self.report, Examined):
+            told = [mended(self.report, self.result.prop.name) or ""]
+        return [line for line in told if line]
+
+    @property
+    def pivot(self) -> str | None:
+        """The step at which it was decided, in words."""
+        pivot = self.explanation.pivot
+        if pivot is None:
+            return None
+        step = self.explanation.trace.steps[pivot.number - 1]
+        return f"step {pivot.number}: {step.words}"
+
+
+def violations(
+    reports: Iterable[Report], folder: Folder, ticker: Ticker, deep: int | None
+) -> list[Violation]:
+    """Every violation that counts, explained; the gravest first.
+
+    deep: of how many what would have saved them is looked for; None: of all.
+    """
+    found = [
+        (report, run, result)
+        for report in reports
+        for run, result in report.judged
+        if result.trace is not None and report.scenario is not None
+    ]
+    found.sort(key=lambda one: _gravity(one[2]))
+    told = []
+    for number, (report, run, result) in enumerate(found):
+        ticker.says(f"explaining {result.prop.name}, {number + 1:,} of {len(found):,}")
+        told.append(_violation(report, run, result, folder, deep is None or number < deep))
+    return told
+
+
+def _gravity(result: Result) -> tuple[bool, int, int]:
+    """What nobody expected comes first, then what takes few faults and few steps."""
+    assert result.trace is not None, "it is a violation"
+    return result.complaint is None, result.trace.faults, len(result.trace.steps)
+
+
+def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
+    target = report.file.stem if report.file else report.target
+    label = "" if run.label == AS_REPORTED else run.label
+    stem = folder.stem(f"{target} {result.prop.name} {label}", RUNS, SUFFIXES)
+    again = f"rackproof verify {shlex.quote(report.target)}"
+    told = explain(report, run, result, again, deep=deep)
+    return Violation(report, run, result, stem, attrs.evolve(told, folder=folder.path / RUNS))
+
+
+def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
+    """The files of a violation by their names: its page, and its run in every other form.
+
+    back: the pages of the report by what they are called, from the index.
+    """
+    forms = {f"{violation.stem}{form.suffix}": form for form in FORMS.values()}
+    links = {name: f"../{address}" for name, address in back.items()}
+    links |= {form.name: file for file, form in forms.items()}
+    files = {file: form.write(violation.explanation) for file, form in forms.items()}
+    files[f"{violation.stem}.html"] = page(violation.explanation, links)
+    return {f"{RUNS}/{file}": text for file, text in files.items()}
