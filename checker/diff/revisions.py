@@ -198,7 +198,7 @@ class Looking:
             environment["PYTHONPATH"] = str(self.packages / which)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-B", "-c", code, *arguments],
+                [sys.executable, "-P", "-c", code, *arguments],
                 cwd=self.tree,
                 env=environment,
                 stdin=subprocess.DEVNULL,
