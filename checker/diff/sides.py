@@ -34,13 +34,11 @@ def target_of(text: str) -> Target:
 
 
 def sides_of(text: str, asked: Asked, exam: str | None = None, label: str | None = None) -> Sides:
-    """The sides of a target: of a stack one for each exam, of anything else one."""
+    """The sides of a target: of a stack one for each exam, or for one; of anything else one."""
     target = target_of(text)
     name = label or text
     if target.stack is not None:
         return _of_stack(check_stack(target.stack), name, asked, exam)
-    if exam is not None:
-        raise InputError(f"--exam {exam}: is for stacks, and {text} is none")
     scenario = target.load()
     return {AS_REPORTED if scenario.fix else "": _case(scenario, name, asked, fixed=False)}
 

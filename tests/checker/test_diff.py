@@ -18,6 +18,7 @@ import pytest
 from markdown_it import MarkdownIt
 from naive import reachable
 from random_worlds import random_world
+from timed_worlds import watchdog
 from worlds import WORLDS, pool
 
 from rackproof.checker.cli import run
@@ -30,6 +31,8 @@ from rackproof.checker.diff.subject import Asked, Subject
 from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.difference.markdown import as_markdown
 from rackproof.checker.status import Status
+from rackproof.checker.timing.moves import moves_of
+from rackproof.checker.timing.stalls import worst_stall
 from rackproof.model.kernel import Firing, System, successors
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Setting
@@ -389,11 +392,11 @@ def test_a_bug_and_its_fix(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_two_stacks_in_an_exam(capsys: pytest.CaptureFixture[str]) -> None:
-    stacks = ("stack:trtllm", "stack:trtllm-quiescent", "--exam", "calm-pair", "--no-costs")
+    stacks = ("stack:trtllm", "stack:trtllm-quiescent", "--exam", "transfer-failure", "--no-costs")
     status, data = told(capsys, *stacks)
     assert status in (0, 1)
     (found,) = data["comparisons"]
-    assert found["case"] == "calm-pair"
+    assert found["case"] == "transfer-failure"
     assert {"stack"} < {changed["key"] for changed in found["written"]}
     for each in found["properties"]:
         assert each["worse"] <= each["differs"]
@@ -419,7 +422,10 @@ def test_bad_input(variant: Variant, capsys: pytest.CaptureFixture[str]) -> None
         ([lease], "has no fix to be compared with; give two targets"),
         ([lease, "nowhere.py:world"], "nowhere.py: there is no such file"),
         ([str(LEASE.parent), lease], "is a folder; give a scenario, a stack or a world"),
-        ([lease, "stack:dynam"], "there is no stack 'dynam'; did you mean dynamo?"),
+        (
+            [lease, "stack:dynam", "--exam", "crash"],
+            "there is no stack 'dynam'; did you mean dynamo?",
+        ),
         ([lease, "stack:dynamo"], "give --exam"),
         ([lease, other, "--exam", "crash"], "is for stacks"),
         ([lease, other, "--property", "no-overwrite"], "did you mean no-overwrite-in-flight?"),
@@ -493,7 +499,7 @@ def test_bad_commits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         (f"v3:{world}", "there is no revision 'v3'"),
         ("v1:worlds/lesae.py:world", "v1 has no file 'worlds/lesae.py'; did you mean worlds/lease"),
         ("v1:lease.py:world", "did you mean worlds/lease.py?"),
-        ("v1:stack:dynamo", "v1 has no rackproof, and so no stacks"),
+        ("v1:stack:dynamo", "give --exam"),
         (f"--upload-pack=x:{world}", "No such option"),
         ("v1:worlds/lease.py:word", "v1: worlds/lease.py: there is no 'word' in it"),
     ]:
@@ -502,6 +508,8 @@ def test_bad_commits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         assert message in " ".join((caught.out + caught.err).split()), one
     assert run(["diff", f"v1:{world}", f"v1^0:{world}"]) == 0
     assert "no difference" in capsys.readouterr().out
+    assert run(["diff", "v1:stack:dynamo", "v2:stack:dynamo"]) == 2
+    assert "v1 has no rackproof, and so no stacks" in capsys.readouterr().out
     monkeypatch.chdir("/")
     assert run(["diff", f"v1:{world}", f"v2:{world}"]) == 2
     assert "is not in a git repository" in capsys.readouterr().out
@@ -544,16 +552,22 @@ def test_commits_with_a_rackproof_of_their_own(
 # Forms.
 
 
-def test_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The costs are those that rackproof cost tells."""
-    (path,) = ROOT.glob("scenarios/bugs/trt-18403-*.yaml")
-    _, data = told(capsys, str(path), "--costs")
-    costs = {(c["part"], c["key"]): c["b"] for c in data["comparisons"][0]["costs"]}
-    assert costs
-    assert run(["cost", str(path), "--fixed"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    for (name, _), value in costs.items():
-        assert value is None or value.split(", of ")[0] in out, name
+def test_costs() -> None:
+    """The costs are those that the explorations of times find."""
+    sides, worst = [], []
+    for limit in (2.0, 3.0):
+        system = watchdog(0.5, 4.0, limit)
+        subject = Subject("", "", Setting(system, {}), Asked(costs=True))
+        sides.append(subject.side())
+        worst.append(worst_stall(moves_of(system)).worst)
+    for one, stall in zip(sides, worst, strict=True):
+        assert one.costs is not None
+        assert stall is not None
+        assert one.costs.seconds == stall.seconds
+    found = {(c.part, c.key): (c.mine, c.theirs) for c in Comparison(*sides).costs}
+    assert found["all paths", "worst stall"] == tuple(
+        one.costs and one.costs.stall for one in sides
+    )
 
 
 HOSTILE = "<script>alert(1)</script> | `a` ``b`` *c* @somebody #12\\\u202e https://x.org _d_ [e](f)"
