@@ -296,8 +296,16 @@ def _next_moves(comparisons: Sequence[Comparison]) -> Iterator[str]:
     worse = list(worsened(comparisons))
     if worse:
         comparison, _ = worse[0]
-        yield f"rackproof verify {shlex.quote(comparison.theirs.target)} shows what is violated"
+        yield _verify(comparison.theirs.target)
     if any(each.is_open for c in comparisons for each in c.verdicts):
-        yield "give more time with --time-limit, for what is inconclusive"
+        yield "give it longer with --time-limit, for what is inconclusive"
     if not worse and any(c.differs for c in comparisons):
         yield "-v tells every run in which the two part"
+
+
+def _verify(target: str) -> str:
+    """How to look more closely at what is violated in a target, perhaps of a commit."""
+    revision = as_revision(target)
+    text = revision.target if revision else target
+    there = f"  # in {revision.name}" if revision else "  # tells why, and what mends it"
+    return f"rackproof verify {shlex.quote(text)} --explain{there}"

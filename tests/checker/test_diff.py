@@ -411,6 +411,7 @@ def test_what_got_worse(variant: Variant, capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "1 verdict got worse." in out
     assert "no-overwrite-in-flight is violated: 0 faults, 3 steps, in B:" in out
+    assert f"Next: rackproof verify {bad}:world --explain" in out
     assert run(["diff", f"{bad}:world", f"{safe}:world", "-q"]) == 0
     assert "1 verdict got better." in capsys.readouterr().out
 
@@ -439,6 +440,12 @@ def test_bad_input(variant: Variant, capsys: pytest.CaptureFixture[str]) -> None
         caught = capsys.readouterr()
         assert message in " ".join((caught.out + caught.err).split()), arguments
         assert "Traceback" not in caught.err
+
+
+def test_a_world_that_raises(variant: Variant, capsys: pytest.CaptureFixture[str]) -> None:
+    path = variant(("slow_left=world.slow_left - 1", "slow_left=world.slow_left - 2"))
+    assert run(["diff", f"{LEASE}:world", f"{path}:world"]) == 2
+    assert f"{path}:" in capsys.readouterr().out
 
 
 def test_nothing_in_common(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
