@@ -278,7 +278,7 @@ def test_every_verdict_is_explained_with_what_to_do_next(
         assert "  Next: " in out
 
 
-@pytest.mark.parametrize("name", ["fault", "lease", "exam", "attempt", "lasso", "Near miss"])
+@pytest.mark.parametrize("name", ["fault", "lease", "exam", "attempt", "lasso", "near miss"])
 def test_the_terms_of_a_report_are_explained(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert f"{name.lower().replace(' ', '-')} (term)" in explained(capsys, name)
 
