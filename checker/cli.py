@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -83,6 +83,30 @@ class Kinds(click.ParamType[tuple[str, ...]]):
         near = difflib.get_close_matches(word, KINDS, n=1)
         told = f"did you mean {near[0]}?" if near else f"there are: {', '.join(KINDS)}"
         raise click.BadParameter(f"there is no kind {value!r}; {told}", ctx, param)
+
+
+class Names(click.ParamType[tuple[str, ...]]):
+    """Names with commas between them, each one of those that are known."""
+
+    name = "names"
+
+    def __init__(self, known: Collection[str]) -> None:
+        """Take the names that are known."""
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Tell them apart."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(name.strip() for name in str(value).split(",") if name.strip())
+        for name in names:
+            if name not in self.known:
+                near = difflib.get_close_matches(name, self.known, n=1)
+                told = f"did you mean {near[0]}?" if near else f"there are: {', '.join(self.known)}"
+                self.fail(f"there is no {name!r}; {told}", param, ctx)
+        return names
 
 
 class Named(click.Path):
@@ -196,6 +220,13 @@ def _options(
     metavar="DIR",
     help="Write a scenario that replays each counterexample, a certificate of each proof.",
 )
+@click.option(
+    "--forms",
+    type=Names(FORMS),
+    default=(),
+    metavar="A,B,...",
+    help="With --save, write each counterexample in these too (rackproof export --help).",
+)
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
 @click.option("--sarif", type=OUTPUT, metavar="FILE", help="Also write SARIF (-: stdout).")
 @click.option(
@@ -231,6 +262,7 @@ def verify(
     memory: int | None,
     time_limit: float | None,
     save: Path | None,
+    forms: tuple[str, ...],
     junit: str | None,
     sarif: str | None,
     summary: str | None,
@@ -270,6 +302,8 @@ def verify(
     """
     from rackproof.checker.session import Session  # noqa: PLC0415
 
+    if forms and save is None:
+        raise click.UsageError("--forms says how to write counterexamples; --save DIR says where")
     options = _options(
         engine,
         sizes,
@@ -292,6 +326,7 @@ def verify(
         summary_file=summary,
         annotates=annotations is not None,
         strict=strict,
+        save_as=forms,
     )
     return session.verify(targets)
 
@@ -459,7 +494,7 @@ def _setting(text: str) -> tuple[str, float]:
 )
 @click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
 @click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
-@click.option("--full", is_flag=True, help="Costs too, however many targets there are.")
+@click.option("--full", is_flag=True, help="All parts, however many targets there are.")
 @exploration
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not as it should be.")
 def report(

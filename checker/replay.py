@@ -10,7 +10,7 @@ from rackproof.checker.timing.amounts import exact, in_units
 from rackproof.checker.timing.possible import Possible, possible
 from rackproof.checker.timing.stalls import worst_of
 from rackproof.checker.trace import Step, Trace
-from rackproof.model.kernel import Firing, Scope, System, holds, successors
+from rackproof.model.kernel import Firing, Property, Scope, System, holds, successors
 from rackproof.scenarios import schema
 from rackproof.scenarios.fields import Fact, Field
 from rackproof.scenarios.steps import written
@@ -84,6 +84,13 @@ def _unmet(trace: Trace, facts: tuple[Fact, ...], steps: tuple[schema.Step, ...]
     return [
         f"expected {f.key}: {f.wanted}, but it is {told}" for f, told, is_so in found if not is_so
     ]
+
+
+def violated(run: Replayed) -> Property | None:
+    """The first property that a run is to violate, by what is written, and does."""
+    wanted = {fact.property for fact in run.facts if fact.wanted == "violated"}
+    props = (prop for prop in run.trace.system.properties if prop.name in wanted)
+    return next((prop for prop in props if run.trace.violates(prop)), None)
 
 
 def seen(run: Replayed, fact: Fact) -> str:

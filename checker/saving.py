@@ -8,11 +8,13 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import attrs
 from attrs import field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -43,8 +45,11 @@ class Saved:
     certificates: Mapping[int, Path] = field(factory=dict)
 
 
-def save(reports: Iterable[Report], folder: Path) -> Saved:
-    """Write a scenario for each violation that counts, and a certificate for each proof."""
+def save(reports: Iterable[Report], folder: Path, forms: Sequence[str] = ()) -> Saved:
+    """Write a scenario for each violation that counts, and a certificate for each proof.
+
+    forms: others in which each violation is to be written, explained, beside its scenario.
+    """
     files: dict[int, Path] = {}
     certificates: dict[int, Path] = {}
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,6 +59,7 @@ def save(reports: Iterable[Report], folder: Path) -> Saved:
                 if result.trace is not None and result.judged and report.scenario is not None:
                     path = folder / f"{_stem(report, run, result.prop.name)}.yaml"
                     path.write_text(_counterexample(report.scenario, run, result, folder), "utf-8")
+                    _write_forms(report, run, result, path, forms)
                     files[id(result)] = path
             for proof, names in proofs(run):
                 more = f"-and-{len(names) - 1}-more" if len(names) > 1 else ""
@@ -61,6 +67,21 @@ def save(reports: Iterable[Report], folder: Path) -> Saved:
                 write(certificate(report.target, run.label, proof), path)
                 certificates[id(proof)] = path
     return Saved(files, certificates)
+
+
+def _write_forms(
+    report: Report, run: Run, result: Result, path: Path, forms: Sequence[str]
+) -> None:
+    """A violation, explained, in each of the forms, beside the scenario that replays it."""
+    if not forms:
+        return
+    from rackproof.checker.explain import explain  # noqa: PLC0415
+    from rackproof.checker.report.forms import FORMS  # noqa: PLC0415
+
+    again = f"rackproof replay {shlex.quote(str(path))}"
+    explained = attrs.evolve(explain(report, run, result, again), folder=path.parent)
+    for form in (FORMS[name] for name in forms if name != "yaml"):
+        path.with_name(path.stem + form.suffix).write_text(form.write(explained), "utf-8")
 
 
 def _counterexample(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:

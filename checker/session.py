@@ -16,6 +16,7 @@ from attrs import define, field
 
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
+from rackproof.checker.explain.footing import of_report
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
@@ -29,7 +30,7 @@ from rackproof.scenarios.files import is_file, is_folder
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_STEERING: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @define
@@ -46,6 +47,7 @@ class Session:
     summary_file: str | None = None
     annotates: bool = False
     strict: bool = False
+    save_as: Sequence[str] = ()
     reports: list[Report] = field(factory=list)
     troubles: list[Status] = field(factory=list)
 
@@ -73,8 +75,14 @@ class Session:
         except KeyboardInterrupt:
             interrupted = True
         saved = self._save()
-        self.terminal().verified(self.reports, len(targets.found), saved, targets.left_out)
-        self.write(self.json_file, lambda: as_json([as_data(report) for report in self.reports]))
+        footings = [of_report(report, self.options) for report in self.reports]
+        self.terminal().verified(
+            self.reports, len(targets.found), saved, targets.left_out, footings
+        )
+        self.write(
+            self.json_file,
+            lambda: as_json([as_data(*one) for one in zip(self.reports, footings, strict=True)]),
+        )
         done = len(self.reports)
         self._write_for_builds(targets.found[done:])
         if interrupted:
@@ -176,7 +184,9 @@ class Session:
 
     def _save(self) -> Saved:
         try:
-            return Saved() if self.save_to is None else save(self.reports, self.save_to)
+            return (
+                Saved() if self.save_to is None else save(self.reports, self.save_to, self.save_as)
+            )
         except OSError as error:
             self._cannot_write(self.save_to, error)
             return Saved()
@@ -213,6 +223,8 @@ def _replayed(file: Path) -> tuple[Scenario, Replayed]:
 
 
 def as_json(data: list[dict[str, Any]] | dict[str, Any]) -> str:
-    """A report for a machine; a lone surrogate, which has no encoding, is escaped."""
+    """A report for a machine; escaped is what would steer a person's screen, and what has no
+    encoding.
+    """
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    return _SURROGATE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

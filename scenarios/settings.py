@@ -105,8 +105,7 @@ def with_faults(setting: Setting, path: Path, names: Collection[str] | None, mos
     with all that its scope allows where no names are given.
     """
     assert setting.bundled is not None, "faults of a world of one's own have no budgets"
-    scope = _sizes(setting.bundled)
-    wanted = _allowed(scope) if names is None else names
+    wanted = allowed_faults(setting.bundled) if names is None else names
     bundled = evolve(setting.bundled, faults=dict.fromkeys(wanted, most))
     return bundled_setting(bundled, path)
 
@@ -121,11 +120,11 @@ def seats(setting: Setting, path: Path) -> dict[str, str]:
     return {instance.name: placement.trays[instance.tray] for instance in placement.instances}
 
 
-def _allowed(scope: Mapping[str, Any]) -> list[str]:
+def allowed_faults(bundled: Bundled) -> list[str]:
     """The faults that make sense in a scope."""
     from rackproof.model.scope import Scope, fault_names  # noqa: PLC0415
 
-    found = []
+    scope, found = _sizes(bundled), []
     for name in fault_names():
         with suppress(ModelError):
             Scope(**scope, faults={name: 1})

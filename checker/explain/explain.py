@@ -12,12 +12,14 @@ import attrs
 from rackproof.checker.explain import necessity, study
 from rackproof.checker.explain.bound import Bound
 from rackproof.checker.explain.drawn import message, picture
-from rackproof.checker.explain.explanation import Explanation, Footing, Mend, Moment
+from rackproof.checker.explain.explanation import Explanation, Moment
+from rackproof.checker.explain.footing import of_replay, of_result
+from rackproof.checker.explain.mends import known
 from rackproof.checker.explain.study import Study
 from rackproof.checker.lowering import LoweringError
-from rackproof.checker.replay import Replayed, met
+from rackproof.checker.replay import Replayed, met, violated
 from rackproof.checker.report.counterexample import where
-from rackproof.checker.report.setting import remedy, scope_in_words
+from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace
@@ -52,12 +54,13 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)
     scenario = report.scenario
+    mends = tuple(one.mend for one in known(report, run, result))
     told = Explanation(
         title=report.name,
         trace=trace,
         moments=tuple(_moments(trace, timing)),
         lanes=picture(trace.system).lanes,
-        footing=Footing(reproduce),
+        footing=of_result(report, result, reproduce, mends, timing is not None),
         prop=result.prop,
         verdict=result.words,
         where=where(trace, result.prop),
@@ -67,7 +70,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         notes=scenario.notes if scenario else None,
         timing=timing,
         timing_words=tuple(within_times(timing, result.prop)) if timing else (),
-        mends=tuple(_fix(report, result)),
+        mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),
         fewest_faults=result.fewest_faults,
@@ -80,13 +83,13 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
     comes to the values that it says it leads to.
     """
     trace, timing = replayed.trace, replayed.timing
-    prop = _violated(scenario, replayed)
+    prop = violated(replayed)
     told = Explanation(
         title=scenario.name,
         trace=trace,
         moments=tuple(_moments(trace, timing)),
         lanes=picture(trace.system).lanes,
-        footing=Footing(reproduce),
+        footing=attrs.evolve(of_replay(scenario, replayed), reproduce=reproduce),
         prop=prop,
         verdict=Result(prop, Verdict.VIOLATED, trace=trace).words if prop else "",
         where=where(trace, prop) if prop else "",
@@ -105,16 +108,6 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         return _studied(told, _study(trace, prop, replayed, told.fields))
     except LoweringError as error:
         return attrs.evolve(told, unexplained=f"this world cannot be followed: {error}")
-
-
-def _violated(scenario: Scenario, replayed: Replayed) -> Property | None:
-    """What a run is to violate, by its facts or by what is expected of its world, and does."""
-    written = [fact.property for fact in replayed.facts if fact.wanted == "violated"]
-    expect = scenario.case.expect
-    written += [name for name, wanted in expect.items() if wanted.verdict == "violated"]
-    by_name = {prop.name: prop for prop in replayed.trace.system.properties}
-    props = (by_name[name] for name in written if name in by_name)
-    return next((prop for prop in props if replayed.trace.violates(prop)), None)
 
 
 def _study(trace: Trace, prop: Property | None, replayed: Replayed, fields: Fields) -> Study:
@@ -163,9 +156,3 @@ def _moments(trace: Trace, timing: Possible | None) -> Iterator[Moment]:
             charge=charge,
             beliefs=tuple(drawn.beliefs(step.after)),
         )
-
-
-def _fix(report: Report, result: Result) -> Iterator[Mend]:
-    told = remedy(report, result)
-    if told:
-        yield Mend((told,), "", "the scenario's fix")

@@ -28,7 +28,7 @@ class Condition:
     """A test that had to come out as it did for a step to be possible.
 
     text: in words, with the value: request-0.phase is queued. since: the number of the step that
-    made it so; None where it was so from the start.
+    made that so; None where it was so from the start.
     """
 
     text: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from rackproof.checker.explain.decisions import Decisions
@@ -65,8 +65,20 @@ class Guards:
         states: the initial one and those after each step, as ordinals.
         """
         return tuple(
-            Condition(text, self._since(together, states))
+            Condition(text, _since(self._same(together, states[-1]), states))
             for text, together in self._told(literals, states[-1])
+        )
+
+    def _same(
+        self, literals: list[Literal], state: Sequence[int]
+    ) -> Callable[[Sequence[int]], bool]:
+        """Whether what is told of a state is so in another: the value of one field, or a test."""
+        slots = self.relation.arena.slots(literals[0][0])
+        if len(slots) == 1:
+            (slot,) = slots
+            return lambda other: other[slot] == state[slot]
+        return lambda other: all(
+            bool(self.relation.value(node, other)) is holds for node, holds in literals
         )
 
     def texts(self, literals: Iterable[Literal], state: Sequence[int]) -> tuple[str, ...]:
@@ -126,15 +138,13 @@ class Guards:
         less = self.relation.arena.lt(a, b)
         return less if self.relation.value(less, self.said.state) else self.relation.arena.lt(b, a)
 
-    def _since(self, literals: list[Literal], states: Sequence[Sequence[int]]) -> int | None:
-        """The number of the step after which the tests never came out otherwise."""
-        since = len(states) - 1
-        while since and self._hold(literals, states[since - 1]):
-            since -= 1
-        return since or None
 
-    def _hold(self, literals: list[Literal], state: Sequence[int]) -> bool:
-        return all(bool(self.relation.value(node, state)) is holds for node, holds in literals)
+def _since(holds: Callable[[Sequence[int]], bool], states: Sequence[Sequence[int]]) -> int | None:
+    """The number of the step after which something was never otherwise."""
+    since = len(states) - 1
+    while since and holds(states[since - 1]):
+        since -= 1
+    return since or None
 
 
 def _within(allowed: list[int], every: Sequence[int]) -> str:

@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from rackproof.checker.explain.explanation import Moment
-from rackproof.checker.explain.runs import SubRun
+from rackproof.checker.explain.runs import SubRun, whole
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Property, Scope, holds
+from rackproof.model.kernel import Property, Scope
 
 LeadsThere = Callable[[Trace], bool]
 """Whether a run comes to the violation."""
 
 MOST_STEPS: Final = 100
-"""Of longer runs it is not asked which steps they need."""
+"""Of longer runs it is asked only of steps that are enough whether they are needed."""
+MOST_AT_ONCE: Final = 40
+"""Nor of those that are longer than this, where it is not asked for."""
 
 
-def violated_on_the_way(trace: Trace, prop: Property) -> bool:
-    """Whether a run violates a property at its end, or at any moment if it is asked always."""
-    if prop.scope is not Scope.ALWAYS:
-        return trace.violates(prop)
-    states = [trace.system.initial, *(step.after for step in trace.steps)]
-    return not all(holds(trace.system, prop, state) for state in reversed(states))
+def leads_there(trace: Trace, prop: Property) -> LeadsThere:
+    """Whether a run violates a property for some of those for whom another does: at its end, or at
+    any moment if it is asked always.
+    """
+    culprits = tuple(trace.failing(prop))
+
+    def leads(run: Trace) -> bool:
+        if prop.scope is not Scope.ALWAYS:
+            return run.violates(prop) and not set(culprits).isdisjoint(run.failing(prop))
+        states = [run.system.initial, *(step.after for step in run.steps)]
+        return any(not prop.function(s, *ids) for s in reversed(states) for ids in culprits)
+
+    return leads
 
 
-def needed(run: SubRun, candidates: Collection[int], leads_there: LeadsThere) -> dict[int, bool]:
+def needed(run: SubRun, candidates: Sequence[int], leads: LeadsThere) -> dict[int, bool]:
     """Of some steps of a run, whether the others do not lead there without it.
 
     What becomes impossible without it is left out too, or changes nothing any more.
     """
     return {
-        number: not _does(run.only([n for n in run.numbers if n != number]), leads_there)
+        number: not _does(run.only([n for n in run.numbers if n != number]), leads)
         for number in candidates
     }
 
 
-def enough(run: SubRun, leads_there: LeadsThere) -> SubRun:
+def enough(run: SubRun, leads: LeadsThere) -> SubRun:
     """The run with as many steps left out as can be, one after another, faults first: what is left
     leads there, and does not with any one step less (Zeller and Hildebrandt, TSE 28(2), 2002).
     """
-    while (less := _shorter(run, leads_there)) is not None:
+    while (less := _shorter(run, leads)) is not None:
         run = less
     return run
 
 
-def _shorter(run: SubRun, leads_there: LeadsThere) -> SubRun | None:
+def plainly_enough(trace: Trace, prop: Property) -> tuple[int, ...]:
+    """The numbers of such steps by the plain functions alone, of a run that is not long; all of
+    them where nothing can be left out, none where that is not known.
+    """
+    if len(trace.steps) > MOST_AT_ONCE or not trace.violates(prop):
+        return ()
+    return enough(whole(trace), leads_there(trace, prop)).numbers
+
+
+def _shorter(run: SubRun, leads: LeadsThere) -> SubRun | None:
     """The run after all that could be left out in turn; None where nothing could."""
     steps = zip(run.numbers, run.trace.steps, strict=True)
     order = sorted(steps, key=lambda each: (not each[1].is_fault, -each[0]))
@@ -53,13 +71,13 @@ def _shorter(run: SubRun, leads_there: LeadsThere) -> SubRun | None:
     for number, _ in order:
         if number in best.numbers:
             left = best.only([n for n in best.numbers if n != number])
-            if left is not None and _does(left, leads_there):
+            if left is not None and _does(left, leads):
                 best = left
     return best if best is not run else None
 
 
-def _does(run: SubRun | None, leads_there: LeadsThere) -> bool:
-    return run is not None and leads_there(run.trace)
+def _does(run: SubRun | None, leads: LeadsThere) -> bool:
+    return run is not None and leads(run.trace)
 
 
 def told(moments: Sequence[Moment], least: Sequence[int]) -> Iterator[str]:
@@ -73,13 +91,19 @@ def told(moments: Sequence[Moment], least: Sequence[int]) -> Iterator[str]:
             what = f"the {_kebab(moment)} of step {moment.number}"
             does = "do not lead there" if moment.needed else "lead there all the same"
             yield f"Without {what} the other steps {does}."
-    if known and all(moment.needed for moment in known):
+    if known and all(moment.needed for moment in moments):
         yield "No step can be left out: without any one of them the others do not lead there."
     elif least:
-        yield (
-            f"{_steps(least)} {'leads' if len(least) == 1 else 'lead'} there alone "
-            f"({len(least)} of {len(moments)}), and none of them can be left out."
-        )
+        yield (f"{alone(least)} ({len(least)} of {len(moments)}){_rest(least)}.")
+
+
+def alone(least: Sequence[int]) -> str:
+    """That some steps lead there by themselves."""
+    return f"{_steps(least)} {'leads' if len(least) == 1 else 'lead'} there alone"
+
+
+def _rest(least: Sequence[int]) -> str:
+    return ", and none of them can be left out" if len(least) > 1 else ""
 
 
 def _kebab(moment: Moment) -> str:
@@ -87,13 +111,15 @@ def _kebab(moment: Moment) -> str:
 
 
 def _steps(numbers: Sequence[int]) -> str:
-    """Step 3; steps 1 to 4 and 7."""
-    groups: list[list[int]] = []
+    """Step 3; Steps 1 to 4 and 7."""
+    parts = list[tuple[int, int]]()
     for number in numbers:
-        if groups and number == groups[-1][-1] + 1:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    parts = [f"{g[0]} to {g[-1]}" if len(g) > 2 else " and ".join(map(str, g)) for g in groups]
-    told = ", ".join(parts[:-1]) + (" and " if parts[1:] else "") + parts[-1]
-    return f"Step {told}" if len(numbers) == 1 else f"Steps {told}"
+        first = parts.pop()[0] if parts and number == parts[-1][1] + 1 else number
+        parts.append((first, number))
+    told = list[str]()
+    for first, last in parts:
+        apart = range(first, last + 1) if last <= first + 1 else ()
+        told += map(str, apart) if apart else [f"{first} to {last}"]
+    if len(numbers) == 1:
+        return f"Step {told[0]}"
+    return f"Steps {', '.join(told[:-1])} and {told[-1]}" if told[1:] else f"Steps {told[0]}"

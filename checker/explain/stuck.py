@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from attrs import frozen
@@ -11,7 +11,7 @@ from rackproof.checker.explain.decisions import Decisions, Way, is_enabled, writ
 from rackproof.checker.explain.guards import Literal
 from rackproof.checker.lowering.relation import Action, Predicate, Update
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Fairness, Property, Scope
+from rackproof.model.kernel import Fairness, Firing, Property, Scope
 
 
 @frozen
@@ -27,13 +27,15 @@ class Reads:
     slots: frozenset[int]
 
 
-def reads(decisions: Decisions, prop: Property, trace: Trace) -> Reads | None:
-    """By what a property is violated at the end of a run; None where it is not, or may yet come to
-    be true.
+def reads(
+    decisions: Decisions, prop: Property, trace: Trace, culprits: Collection[tuple[int, ...]]
+) -> Reads | None:
+    """By what a property is violated at the end of a run, for some of those who are asked about;
+    None where it is not, or may yet come to be true.
     """
     if trace.loop is not None and trace.flaw is not None:
         return None
-    failing = set(trace.failing(prop))
+    failing = set(culprits) & set(trace.failing(prop))
     predicates = [
         item
         for item in decisions.relation.predicates
@@ -76,12 +78,12 @@ class _End:
         return tuple(found)
 
     def _stuck(self, slots: frozenset[int]) -> tuple[Literal, ...] | None:
-        """The tests by which no step and no timer changes these slots, nor what the tests read;
-        None where one does.
+        """The tests by which nothing that is owed changes these slots, nor what the tests read;
+        None where something does.
         """
         (state,) = self.states
         found: dict[Literal, None] = {}
-        progress = [a for a in self.decisions.relation.actions if a.firing.is_progress]
+        progress = [a for a in self.decisions.relation.actions if _is_owed(a.firing)]
         settled: dict[int, frozenset[int]] = {}
         while True:
             before = slots
@@ -143,3 +145,8 @@ class _End:
         """The tests by which an action does nothing in a state; none where it does."""
         way = self.decisions.way(action.tree, state, is_enabled, liked)
         return self._unchanged(way, action.writes, state) or ()
+
+
+def _is_owed(firing: Firing) -> bool:
+    """Whether it happens without anybody's choice."""
+    return firing.is_progress or firing.transition.fairness is not Fairness.NONE

@@ -9,19 +9,20 @@ from attrs import frozen
 
 from rackproof.checker.explain import stuck
 from rackproof.checker.explain.causes import Slice, sliced
-from rackproof.checker.explain.decisions import Decisions, is_enabled
+from rackproof.checker.explain.decisions import Decisions, Way, is_enabled
 from rackproof.checker.explain.explanation import END, Condition
 from rackproof.checker.explain.guards import Guards, Literal
 from rackproof.checker.explain.necessity import (
     MOST_STEPS,
+    LeadsThere,
     enough,
+    leads_there,
     needed,
-    violated_on_the_way,
 )
 from rackproof.checker.explain.runs import whole
 from rackproof.checker.explain.stuck import Reads
 from rackproof.checker.lowering import lower
-from rackproof.checker.lowering.relation import Action
+from rackproof.checker.lowering.relation import Action, Update
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Firing, Property, Scope, System
 from rackproof.scenarios.fields import Field, Fields
@@ -37,7 +38,7 @@ def decisions(system: System) -> Decisions:
 class Study:
     """A run, and what it comes to.
 
-    reads: what it depends on that a run comes to that; None where it does not. leads_there: whether
+    reads: what it depends on that a run comes to that; None where it does not. leads: whether
     a run does.
     """
 
@@ -45,7 +46,7 @@ class Study:
     trace: Trace
     fields: Fields
     reads: Callable[[Trace], Reads | None]
-    leads_there: Callable[[Trace], bool]
+    leads: LeadsThere
 
     @cached_property
     def slice(self) -> Slice | None:
@@ -55,17 +56,18 @@ class Study:
     @cached_property
     def needed(self) -> Mapping[int, bool]:
         """Of each step, whether the others do not lead there without it, as far as it is known."""
-        if self.slice is None or len(self.trace.steps) > MOST_STEPS:
+        if self.slice is None:
             return {}
         run = whole(self.trace)
-        return needed(run, run.numbers, self.leads_there)
+        is_short = len(run.numbers) <= MOST_STEPS
+        return needed(run, run.numbers if is_short else self.enough, self.leads)
 
     @cached_property
     def enough(self) -> tuple[int, ...]:
         """Steps that lead there by themselves, and of which none can be left out."""
         if self.slice is None or len(self.slice.run.numbers) > MOST_STEPS:
             return ()
-        return enough(self.slice.run, self.leads_there).numbers
+        return enough(self.slice.run, self.leads).numbers
 
     def why(self, number: int) -> tuple[Condition, ...]:
         """What made a step possible."""
@@ -145,7 +147,23 @@ class Study:
         action = self._actions.get(self.trace.steps[number - 1].firing)
         if action is None:
             return ()
-        return self.decisions.way(action.tree, self._states[number - 1], is_enabled).literals
+        way = self.decisions.way(action.tree, self._states[number - 1], is_enabled)
+        return (*way.literals, *self._change(way, number))
+
+    def _change(self, way: Way, number: int) -> list[Literal]:
+        """That a step changes anything at all, where its other tests are not about what it writes:
+        one that changes nothing is not possible.
+        """
+        before, after = self._states[number - 1], self._states[number]
+        arena, tested = self.decisions.arena, self.decisions.slots(way.literals)
+        writes = way.leaf.writes if isinstance(way.leaf, Update) else ()
+        changed = [(slot, node) for slot, node in writes if before[slot] != after[slot]]
+        implied = any(slot in tested or slot in arena.slots(node) for slot, node in changed)
+        if implied or not changed:
+            return []
+        same = [arena.eq(arena.var(slot), node) for slot, node in changed]
+        least = min(same, key=lambda node: (len(arena.slots(node)), sorted(arena.slots(node))))
+        return [(least, False)]
 
     def _writer(self, slot: int, number: int) -> int | None:
         """The last step before another that changed a slot."""
@@ -155,17 +173,16 @@ class Study:
 
 def of_property(trace: Trace, prop: Property, fields: Fields) -> Study:
     """A run that violates a property."""
-    trees = decisions(trace.system)
+    trees, culprits = decisions(trace.system), frozenset(trace.failing(prop))
 
     def reads(run: Trace) -> Reads | None:
-        return stuck.reads(trees, prop, run)
+        return stuck.reads(trees, prop, run, culprits)
 
-    def leads_there(run: Trace) -> bool:
-        if prop.scope is Scope.ALWAYS:
-            return violated_on_the_way(run, prop)
+    def comes_to_it(run: Trace) -> bool:
         return reads(run) is not None
 
-    return Study(trees, trace, fields, reads, leads_there)
+    leads = leads_there(trace, prop) if prop.scope is Scope.ALWAYS else comes_to_it
+    return Study(trees, trace, fields, reads, leads)
 
 
 def of_values(trace: Trace, chosen: Sequence[Field], fields: Fields) -> Study:
@@ -176,13 +193,13 @@ def of_values(trace: Trace, chosen: Sequence[Field], fields: Fields) -> Study:
     final = flatten(trace.final)
     varying = slots & {*known, *trees.relation.unread}
 
-    def leads_there(run: Trace) -> bool:
+    def leads(run: Trace) -> bool:
         ordinals = flatten(run.final)
         is_run = run.loop is None or run.flaw is None
         return is_run and all(ordinals[slot] == final[slot] for slot in slots)
 
     def reads(run: Trace) -> Reads | None:
-        is_told = varying and varying <= known and leads_there(run)
+        is_told = varying and varying <= known and leads(run)
         return Reads((), (), varying) if is_told else None
 
-    return Study(trees, trace, fields, reads, leads_there)
+    return Study(trees, trace, fields, reads, leads)

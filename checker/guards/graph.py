@@ -60,12 +60,12 @@ class StateGraph:
         layer = np.zeros(1, dtype=np.int64)
         while len(layer):
             yield layer
-            edges = self._leaving(layer)
+            edges = self.leaving(layer)
             targets = np.unique(self.target[edges[kept[edges]]])
             layer = targets[~known[targets]]
             known[layer] = True
 
-    def _leaving(self, states: Array) -> Array:
+    def leaving(self, states: Array) -> Array:
         """The moves that leave some states."""
         begin, end = self.first[states], self.first[states + 1]
         lengths = end - begin
@@ -85,7 +85,7 @@ class StateGraph:
     def _back(self, kept: Column, layers: list[Array], state: int) -> list[int]:
         found: list[int] = []
         for layer in layers[-2::-1]:
-            edges = self._leaving(layer)
+            edges = self.leaving(layer)
             edges = edges[kept[edges] & (self.target[edges] == state)]
             found.append(int(edges.min()))
             state = int(self.source[found[-1]])

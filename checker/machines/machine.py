@@ -38,18 +38,27 @@ class Machine:
     """The values of a field, and what may change them.
 
     field: its path, with the sort in place of each identifier: requests[request].phase. enum: the
-    class of its values. values: those that it may come to have, in the order of the class. never:
-    the others. initial: those that it begins with. reason: why not all states were seen; None where
-    they were.
+    class of its values. every: all of them, in their order. initial: those that it begins with.
+    reason: why not all states were seen; None where they were.
     """
 
     field: str
     enum: str
-    values: tuple[str, ...]
-    never: tuple[str, ...]
+    every: tuple[str, ...]
     initial: tuple[str, ...]
     changes: tuple[Change, ...]
     reason: str | None = None
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The values that it may come to have."""
+        reached = {*self.initial, *(change.after for change in self.changes)}
+        return tuple(value for value in self.every if value in reached)
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The values that it cannot come to have."""
+        return tuple(value for value in self.every if value not in self.values)
 
     @cached_property
     def edges(self) -> dict[tuple[str, str], tuple[Change, ...]]:
@@ -98,12 +107,10 @@ def _machine(system: System, found: Explored, slots: list[int]) -> Machine:
     may = set[tuple[int, int, int]]().union(*(steps(found.relation, slot) for slot in slots))
     seen = set[tuple[int, int, int]]().union(*(taken(found, slot) for slot in slots))
     names = [member_name(member) for member in domain.enum]
-    reached = initial | {after for _, after, _ in may}
     return Machine(
         field=_field(system.schema.slots[slots[0]]),
         enum=domain.enum.__name__,
-        values=tuple(name for number, name in enumerate(names) if number in reached),
-        never=tuple(name for number, name in enumerate(names) if number not in reached),
+        every=tuple(names),
         initial=tuple(names[number] for number in sorted(initial)),
         changes=tuple(_changes(found, names, may, seen)),
         reason=found.reason,
@@ -127,33 +134,29 @@ def _changes(found: Explored, names: list[str], may: Steps, seen: Steps) -> Iter
 
 def merged(several: Iterable[Machine]) -> tuple[Machine, ...]:
     """Machines of the same field in several worlds as one: what may be, or was seen, in any."""
-    groups: dict[tuple[str, str], list[Machine]] = defaultdict(list)
+    groups: dict[tuple[str, str, tuple[str, ...]], list[Machine]] = defaultdict(list)
     for machine in several:
-        groups[machine.field, machine.enum].append(machine)
+        groups[machine.field, machine.enum, machine.every].append(machine)
     return tuple(_merged(those) for those in groups.values())
 
 
 def _merged(those: list[Machine]) -> Machine:
-    names = list(dict.fromkeys([*those[0].values, *those[0].never]))
-    every = list(itertools.chain.from_iterable((m.values, m.never) for m in those[1:]))
-    names += [name for name in dict.fromkeys(itertools.chain(*every)) if name not in names]
-    values = {value for machine in those for value in machine.values}
+    every = those[0].every
     initial = {value for machine in those for value in machine.initial}
     return evolve(
         those[0],
-        values=tuple(name for name in names if name in values),
-        never=tuple(name for name in names if name not in values),
-        initial=tuple(name for name in names if name in initial),
+        initial=tuple(value for value in every if value in initial),
         changes=_united(those),
         reason=next((machine.reason for machine in those if machine.reason), None),
     )
 
 
 def _united(those: list[Machine]) -> tuple[Change, ...]:
-    """The changes of all, each seen where it was in any."""
+    """The changes of all in the order of their values, each seen where it was in any."""
+    place = {value: number for number, value in enumerate(those[0].every)}
     found: dict[tuple[str, str, str], Change] = {}
     for change in itertools.chain.from_iterable(machine.changes for machine in those):
         key = change.before, change.after, change.transition
         known = found.get(key, change)
         found[key] = evolve(known, seen=known.seen or change.seen)
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda c: (place[c.before], place[c.after])))

@@ -24,6 +24,8 @@ from rackproof.model.kernel import Belief
 WIDTH: Final = 100
 MOST_TOLD: Final = 8
 """Conditions under which nothing changes any more that are told; the rest are counted."""
+RESTS: Final = "None of this changes any more, whatever else may happen of its own accord:"
+LOOPS: Final = "It goes round for ever; what else is owed to happen is not possible there, as"
 _TIMING: Final = "Timing: "
 FAULT, BAD, DIM, HEAD = "red", "yellow", "dim", "bold"
 
@@ -32,7 +34,8 @@ def print_explained(out: Console, explanation: Explanation) -> None:
     """Print an explanation on a console, at most 100 columns wide."""
     width = min(out.width, WIDTH)
     for part in _Told(explanation).parts:
-        out.print(part, width=width)
+        whole = isinstance(part, Text) and part.no_wrap  # a command is not torn
+        out.print(part, width=None if whole else width, soft_wrap=whole or False)
 
 
 @frozen
@@ -128,7 +131,8 @@ class _Told:
         if len(told.stays) > MOST_TOLD:
             stays.append(f"  and {len(told.stays) - MOST_TOLD} more")
         if stays:
-            yield from _section("Why nothing mends it any more", stays)
+            endless = told.trace.loop is not None
+            yield from _section("Why nothing mends it", [LOOPS if endless else RESTS, *stays])
         facts = [
             f"{key}: {found}{'' if met else ', which is not as written'}"
             for key, found, met in told.facts
@@ -138,7 +142,7 @@ class _Told:
         fewest = told.fewest_faults and told.trace.faults and not smallest
         needs = [smallest.words, *smallest.scope, *smallest.needed] if smallest else []
         needs = [few_faults(told.trace)] if fewest else needs
-        yield from _section("What it takes", [*told.necessity, *needs])
+        yield from _section("What it takes", [*needs, *told.necessity])
 
     def _alternatives(self) -> Iterator[RenderableType]:
         pivot, near, told = self.all.pivot, self.all.near_miss, self.all
@@ -162,7 +166,7 @@ class _Told:
         lines = [f"As reported: {source}"] if source else []
         yield ""
         for line in [*lines, f"To see it again: {footing.reproduce}"]:
-            yield Text(f"  {line}", no_wrap=True, overflow="ignore")
+            yield Text(f"  {line}", no_wrap=True)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[RenderableType]:
@@ -215,5 +219,5 @@ def _users(users: Sequence[int]) -> str:
 
 
 def _mistaken(belief: Belief) -> Text:
-    told = f"{belief.who} believes that {belief.subject} {belief.believed}"
-    return Text(f"{told}; in truth it {belief.truth}", BAD)
+    told = f"{belief.who} believes of {belief.subject}: {belief.believed}"
+    return Text(f"{told}; in truth: {belief.truth}", BAD)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.explain.footing import as_data as footing_as_data
+from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.setting import effective
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from rackproof.model.kernel import Property
 
 
-def as_data(report: Report) -> dict[str, Any]:
-    """One target as plain lists, maps, texts and numbers."""
+def as_data(report: Report, footing: Footing | None = None) -> dict[str, Any]:
+    """One target as plain lists, maps, texts and numbers; footing: what it says of itself."""
     data: dict[str, Any] = {
         "scenario": report.name,
         "target": report.target,
@@ -51,6 +54,8 @@ def as_data(report: Report) -> dict[str, Any]:
         data.update(repair.as_data(report.diagnosis))
     if report.complaints:
         data["complaints"] = report.complaints
+    if footing is not None and report.runs:
+        data.update(footing_as_data(footing))
     return data
 
 
@@ -87,6 +92,7 @@ def replay_as_data(scenario: Scenario, run: Replayed) -> dict[str, Any]:
         **_loop(run.trace),
         "then": {fact.key: seen(run, fact) for fact in run.facts},
         "complaints": list(run.complaints),
+        **footing_as_data(of_replay(scenario, run)),
     }
 
 

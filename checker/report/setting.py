@@ -106,6 +106,16 @@ def differences(before: Setting, after: Setting) -> list[str]:
     ]
 
 
+def meaning(setting: Setting | None, change: str) -> str | None:
+    """What the mechanism is that one of these differences is in; None where it is in none."""
+    from rackproof.model.protocol import mechanisms  # noqa: PLC0415
+
+    if setting is None or setting.bundled is None:
+        return None
+    name = change.partition(":")[0]
+    return next((item.text for item in mechanisms() if item.name == name), None)
+
+
 def _is(result: Result) -> str:
     if result.verdict is Verdict.HOLDS:
         return "holds"

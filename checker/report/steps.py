@@ -25,24 +25,32 @@ def run_in_words(
 
     pauses: the seconds before each step, where they are known. timing: when the steps can happen.
     """
+    return [line for _, lines in parts_in_words(trace, pauses, timing) for line in lines]
+
+
+def parts_in_words(
+    trace: Trace, pauses: Sequence[float | None] = (), timing: Possible | None = None
+) -> Iterator[tuple[int | None, list[str]]]:
+    """The same, step by step: with the number of each; None for what is told between them."""
     fields = Fields(trace.system)
     width = len(str(len(trace.steps)))
-    lines, faults = [], 0
+    faults = 0
     told = _moments(timing.times) if timing and timing.times else _pauses(pauses)
     moments = itertools.chain(told, itertools.repeat(""))
     costs = charges(trace) if timing else []
     for number, (step, moment) in enumerate(zip(trace.steps, moments, strict=False), 1):
         if number == trace.lead + 1:
-            lines.append(f"  {FOR_EVER}")
+            yield None, [f"  {FOR_EVER}"]
         faults += step.is_fault
         nth = f" (fault {faults} of {trace.faults})" if step.is_fault else ""
-        lines.append(f"  {number:>{width}}. {moment}{step.words}{nth}")
+        first = f"  {number:>{width}}. {moment}{step.words}{nth}"
         indent = " " * (width + 2) + INDENT
         spent = amount_in_words(costs[number - 1]) if costs else []
-        lines += wrapped([*changes_in_words(step, fields), *spent], indent)
+        yield number, [first, *wrapped([*changes_in_words(step, fields), *spent], indent)]
     if trace.loop is not None:
-        lines.append(f"  -- and back to the state before step {trace.lead + 1}")
-    return lines or ["  (no step: the initial state itself)"]
+        yield None, [f"  -- and back to the state before step {trace.lead + 1}"]
+    if not trace.steps:
+        yield None, ["  (no step: the initial state itself)"]
 
 
 def _moments(times: Sequence[Fraction]) -> Iterator[str]:

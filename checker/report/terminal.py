@@ -14,11 +14,14 @@ from rich.text import Text
 
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
-from rackproof.checker.replay import Replayed, seen
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.explain.footing import lines as footing_lines
+from rackproof.checker.explain.footing import of_replay
+from rackproof.checker.replay import Replayed, seen, violated
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.report.setting import assumed, scope_in_words
-from rackproof.checker.report.steps import run_in_words
+from rackproof.checker.report.steps import parts_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
@@ -47,12 +50,18 @@ class Terminal:
     explains: bool = False
 
     def verified(
-        self, reports: Sequence[Report], of: int, saved: Saved, left_out: Sequence[Path]
+        self,
+        reports: Sequence[Report],
+        of: int,
+        saved: Saved,
+        left_out: Sequence[Path],
+        footings: Sequence[Footing] = (),
     ) -> None:
         """Print every violation that nobody expected, the table, and what is not as it should be.
 
         With one target or -v, the violations that were expected are printed too. of: how many
-        targets there were, if an interrupt left some out.
+        targets there were, if an interrupt left some out. footings: of each report, what it says of
+        itself.
         """
         several = len(reports) > 1
         in_full = self.verbosity > 0 or (self.verbosity == 0 and not several)
@@ -72,9 +81,17 @@ class Terminal:
             self._diagnosis(report, several)
             self._notes(report, several)
             self._coverage(report, several)
+        for report, footing in zip(reports, footings, strict=False):
+            if in_full and report.runs:
+                self.footing(footing)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
         self.summary(reports, of)
+
+    def footing(self, footing: Footing) -> None:
+        """Print how a result is seen again, what was not looked at, and what to do next."""
+        for line in footing_lines(footing) if self.verbosity >= 0 else ():
+            self.out.print(line, soft_wrap=True)
 
     def _scope(self, report: Report, several: bool) -> None:
         """Print how much is explored, and where."""
@@ -205,6 +222,22 @@ class Terminal:
         self.out.print("\n".join(rest), soft_wrap=True)
         self.out.print()
 
+    def _steps(self, run: Replayed) -> None:
+        """Print the steps of a run, dim what it violates a property without as well."""
+        from rackproof.checker.explain.necessity import alone, plainly_enough  # noqa: PLC0415
+
+        prop = violated(run)
+        least = plainly_enough(run.trace, prop) if prop is not None else ()
+        spare = least and len(least) < len(run.trace.steps)
+        told = Text("\n")
+        for number, lines in parts_in_words(run.trace, [s.after for s in run.steps], run.timing):
+            dim = spare and number is not None and number not in least
+            told.append("".join(f"{line}\n" for line in lines), "dim" if dim else "")
+        self.out.print(told, soft_wrap=True)
+        if spare and prop is not None:
+            rest = f"{prop.name} is violated without the others too"
+            self.out.print(f"  {alone(least)}: {rest}", soft_wrap=True)
+
     def _explained(self, explanation: Explanation) -> None:
         from rackproof.checker.report.explained import print_explained  # noqa: PLC0415
 
@@ -264,14 +297,13 @@ class Terminal:
             self._explained(explain_replay(scenario, run, again))
         elif self.verbosity >= 0:
             self.out.print(Text(scenario.name, "bold"), soft_wrap=True)
-            pauses = [step.after for step in run.steps]
-            told = run_in_words(run.trace, pauses, run.timing)
-            self.out.print("\n".join(["", *told, ""]), soft_wrap=True)
+            self._steps(run)
             for line in run.timing.lines if run.timing else ():
                 self.out.print(f"  {line}", soft_wrap=True)
             if len(run.trace.steps) == len(run.steps):
                 for fact in run.facts:
                     self.out.print(f"  {fact.key}: {seen(run, fact)}", soft_wrap=True)
+            self.footing(of_replay(scenario, run))
         for line in run.complaints:
             self.out.print(line, soft_wrap=True)
         text = "not as written" if run.complaints else "as written"

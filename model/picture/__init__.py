@@ -9,6 +9,7 @@ from rackproof.model.kernel import Identifiers, Picture
 from rackproof.model.picture.beliefs import Beliefs
 from rackproof.model.picture.board import Board
 from rackproof.model.picture.cast import Cast, cast
+from rackproof.model.picture.items import items
 from rackproof.model.picture.messages import Messages
 from rackproof.model.picture.outcomes import Outcomes
 from rackproof.model.picture.sites import Sites
@@ -31,6 +32,7 @@ def picture(
         beliefs=Beliefs(everybody),
         graph=drawn.graph(),
         sites=_sites(everybody, drawn),
+        items=items(scope, placement),
     )
 
 

@@ -81,6 +81,12 @@ def test_a_violation_is_shown_step_by_step_and_ends_with_1(
         "time",
         "FAILED  lease.py:world  no-overwrite-in-flight  violated: 1 fault, 3 steps      15  "
         "0.01 s",
+        "to see it again: rackproof verify lease.py:world",
+        "not checked: anything larger than the sizes slow 1, reader 2; how long steps take: this "
+        "world does not say",
+        "next: rackproof export lease.py:world --property no-overwrite-in-flight --to markdown "
+        "(the run, to hand on); or rackproof guards lease.py:world --property "
+        "no-overwrite-in-flight (the test that a step misses)",
         "lease.py:world: no-overwrite-in-flight: violated: 1 fault, 3 steps",
         "0 of 1 target as expected",
     ]
@@ -603,6 +609,10 @@ def test_replay_shows_each_step_and_what_it_changed(capsys: pytest.CaptureFixtur
         "      worker-1.health: up -> hung",
         "  requests[request-0].phase: running",
         "  answered: violated",
+        "to see it again: rackproof replay s.yaml",
+        "not checked: any run but this one; how long steps take: this world does not say",
+        "next: rackproof verify s.yaml (every run of its scope); or rackproof export s.yaml --to "
+        "markdown (this run, to hand on)",
         "as written: 2 of 2 steps",
     ]
 

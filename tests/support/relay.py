@@ -6,6 +6,7 @@ is handed to it. ``explained`` is that run with everything found out about it, b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import networkx as nx
@@ -21,7 +22,7 @@ from rackproof.checker.explain import (
     Pivot,
     Smallest,
 )
-from rackproof.checker.timing.possible import charges, possible
+from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace, for_ever, run
 from rackproof.model.kernel import (
     Belief,
@@ -227,12 +228,10 @@ SHORT = (
 )
 
 
-def moments(trace: Trace) -> tuple[Moment, ...]:
+def moments(trace: Trace, timing: Possible) -> tuple[Moment, ...]:
     """Its steps, with times, costs and beliefs; each depends on the one before."""
     drawn = trace.system.picture
-    timing = possible(trace)
     assert drawn is not None
-    assert timing is not None
     return tuple(
         Moment(
             number,
@@ -252,17 +251,18 @@ def moments(trace: Trace) -> tuple[Moment, ...]:
 
 def bare(trace: Trace, title: str = "A run") -> Explanation:
     """A run with what is there of every run."""
-    drawn = trace.system.picture
+    drawn, timing = trace.system.picture, possible(trace)
     assert drawn is not None
+    assert timing is not None
     return Explanation(
         title,
         trace,
-        moments(trace),
+        moments(trace, timing),
         drawn.lanes,
         Footing("rackproof verify relay.py:world"),
         LIVING,
         f"violated: {trace.faults} fault, {len(trace.steps)} steps",
-        timing=possible(trace),
+        timing=timing,
     )
 
 
@@ -283,7 +283,12 @@ def explained(world: System | None = None) -> Explanation:
     return with_changes(
         told,
         moments=tuple(marked),
+        where="After step 6 it does not hold",
         reads=("holder", "alive[worker-1]"),
+        failing=(Condition("holder is worker-1", 6), Condition("alive.worker-1 is false", 5)),
+        enough=(1, 5, 6),
+        necessity=("Steps 1, 5 and 6 lead there alone (3 of 6), and none can be left out.",),
+        untold=("Whether it holds with three workers was not found out within 20 s.",),
         scope="2 workers, 3 tokens; faults: crash 1",
         source="https://example.org/issues/1",
         notes="Seen in a test under load.",
@@ -292,6 +297,7 @@ def explained(world: System | None = None) -> Explanation:
             "At this step the lease could still have ended first.",
             ("The lease of worker-1 ends: discovery takes it off the list.",),
             ("health-check: false -> true",),
+            6,
         ),
         near_miss=NearMiss(safe, 6, "The lease ends before the router hands the request on."),
         smallest=Smallest(
@@ -312,6 +318,7 @@ def explained(world: System | None = None) -> Explanation:
     )
 
 
+@functools.cache
 def long(steps: int = 200, count: int = 30) -> Explanation:
     """A run of so many steps among so many workers; workers die all along."""
     firings = [firing("ask")]

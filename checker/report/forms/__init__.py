@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
-
-from attrs import frozen
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from rackproof.checker.explain import Explanation
 
 
-@frozen
-class Form:
+class Form(NamedTuple):
     """A form: what a file in it is called, what it is in words, and where its function is.
 
     suffix: takes the place of a scenario's ``.yaml``. function: ``module:name``, of an explanation.
+    A plain tuple, as the help of a command line needs no more.
     """
 
     name: str
@@ -40,6 +38,7 @@ def _form(name: str, suffix: str, words: str, function: str) -> Form:
 
 
 _ALL: Final = (
+    _form("html", ".html", "a page to step through, in a browser", "page:page"),
     _form("markdown", ".md", "for an issue or a pull request", "forms.markdown:markdown"),
     _form("mermaid", ".mmd", "a sequence diagram", "forms.mermaid:mermaid"),
     _form("dot", ".dot", "a GraphViz graph of what depends on what", "forms.dot:dot"),

@@ -23,8 +23,8 @@ LEFT: Final = 150
 """Pixels for names."""
 WIDTH: Final = 560
 """Pixels for the time axis."""
-APART: Final = 22
-"""Pixels that the numbers of two steps need between them."""
+LETTER: Final = 7
+"""Pixels of a letter."""
 TICKS: Final = 5
 HIGH: Final = 34
 """Pixels of a curve."""
@@ -36,7 +36,6 @@ class Mark:
 
     x: float
     words: str
-    first: int
     is_fault: bool
 
 
@@ -94,18 +93,31 @@ class Costs:
 
     @property
     def marks(self) -> Iterator[Mark]:
-        """The steps, those at nearly one moment together."""
-        groups: list[list[int]] = []
-        for number, time in enumerate(self.times[1:], 1):
-            if groups and self.x(time) - self.x(self.times[groups[-1][0]]) < APART:
-                groups[-1].append(number)
-            else:
-                groups.append([number])
-        moments = self.explanation.moments
-        for group in groups:
-            words = f"{group[0]}\N{EN DASH}{group[-1]}" if group[1:] else f"{group[0]}"
-            faulty = any(moments[number - 1].step.is_fault for number in group)
-            yield Mark(self.x(self.times[group[0]]), words, group[0], faulty)
+        """The steps, those together whose words would not fit beside each other."""
+        group: list[int] = []
+        for number in range(1, len(self.times)):
+            x = self.x(self.times[number])
+            if group and x - self.x(self.times[group[0]]) >= LETTER * (len(self._words(group)) + 2):
+                yield self._mark(group)
+                group = []
+            group.append(number)
+        if group:
+            yield self._mark(group)
+
+    def _mark(self, group: Sequence[int]) -> Mark:
+        return Mark(self.x(self.times[group[0]]), self._words(group), bool(self._faults(group)))
+
+    def _faults(self, group: Sequence[int]) -> list[int]:
+        return [n for n in group if self.explanation.moments[n - 1].step.is_fault]
+
+    def _words(self, group: Sequence[int]) -> str:
+        words = f"{group[0]}\N{EN DASH}{group[-1]}" if group[1:] else f"{group[0]}"
+        faults = self._faults(group)
+        if not faults:
+            return words
+        return (
+            f"{words}, fault {faults[0]}" if len(faults) == 1 else f"{words}, {len(faults)} faults"
+        )
 
     @cached_property
     def waits(self) -> tuple[tuple[str, tuple[Wait, ...]], ...]:
@@ -127,7 +139,8 @@ class Costs:
         for number in range(1, len(waits)):
             at = self.times[number]
             if begin is not None and (got[number] != got[number - 1] or not waits[number]):
-                yield Wait(begin, at, number, False)
+                if at > begin:
+                    yield Wait(begin, at, number, False)
                 begin = None
             if waits[number] and begin is None:
                 begin = at

@@ -58,20 +58,25 @@ def _changes(before: Sequence[int], after: Sequence[int]) -> Iterator[int]:
             yield from (key, new)
 
 
+def visible(text: str) -> str:
+    """A text as it may be shown, on one line."""
+    return shown(text).replace("\n", "\\n")
+
+
 def script_data(data: object) -> Markup:
     """Data as JSON that can stand in a script element, whatever texts are in it."""
-    text = json.dumps(_shown(data), separators=(",", ":"))
+    text = json.dumps(_inert(data), separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
 
 
-def _shown(data: object) -> Any:
+def _inert(data: object) -> Any:
     """The same with every text as it may be shown."""
     if isinstance(data, str):
-        return shown(data)
+        return visible(data)
     if isinstance(data, Mapping):
-        return {_shown(key): _shown(value) for key, value in data.items()}
+        return {_inert(key): _inert(value) for key, value in data.items()}
     if isinstance(data, (tuple, list)):
-        return [_shown(item) for item in data]
+        return [_inert(item) for item in data]
     return data

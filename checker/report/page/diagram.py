@@ -17,6 +17,8 @@ NARROW: Final = 64
 """From lane to lane, where there are few and where there are many."""
 FEW: Final = 6
 """Lanes that have room enough to stand far apart."""
+MANY: Final = 9
+"""Lanes beside which there is no room for words."""
 MIDDLE: Final = 22
 """How far below the top of its row a step is drawn."""
 HEAD: Final = 9
@@ -92,6 +94,11 @@ class Diagram:
     def pitch(self) -> int:
         """From lane to lane."""
         return WIDE if len(self.lanes) <= FEW else NARROW
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the words had better come before it."""
+        return len(self.lanes) > MANY
 
     @property
     def width(self) -> int:

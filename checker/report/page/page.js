@@ -52,11 +52,23 @@ function reveal(row) {
   if (!box || !row) return;
   const inner = box.getBoundingClientRect();
   const outer = row.getBoundingClientRect();
-  const head = one(".heads", box)?.offsetHeight ?? 0;
+  const head = one(".heads", box).offsetHeight;
+  const end = one(".end.bad", box);
+  const foot = end && getComputedStyle(end).position === "sticky" ? end.offsetHeight : 0;
   const above = outer.top - inner.top - head - 8;
-  const below = outer.bottom - inner.bottom + 8;
-  const by = above < 0 ? above : Math.max(0, below);
-  if (by) box.scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
+  const below = outer.bottom - inner.bottom + foot + 8;
+  const top = above < 0 ? above : Math.max(0, below);
+  const left = box.classList.contains("wide") ? aside(row) : 0;
+  if (top || left) box.scrollBy({ top, left, behavior: calm.matches ? "auto" : "smooth" });
+}
+
+// How far a wide diagram has to move so that the lane of a step is seen beside its words.
+function aside(row) {
+  const words = one(".telling", row).getBoundingClientRect().right;
+  const lane = one(".lanes", row).getBoundingClientRect().left + Number(row.dataset.x);
+  const right = box.getBoundingClientRect().right;
+  if (lane < words + 32) return lane - words - 64;
+  return lane > right - 32 ? lane - (words + right) / 2 : 0;
 }
 
 function mark(number) {
@@ -150,6 +162,15 @@ function linked() {
   return found ? Number(found[1]) : null;
 }
 
+// After a link to a step: the whole of the run comes into view, and the step in it.
+function follow() {
+  const number = linked();
+  if (number === null) return;
+  one(".run").scrollIntoView();
+  go(number, { link: false });
+  reveal(rows[Math.max(0, number - 1)]);
+}
+
 const keys = {
   ArrowLeft: () => go(current - 1),
   ArrowRight: () => go(current + 1),
@@ -220,11 +241,12 @@ function begin() {
   one("#changing").addEventListener("change", filter);
   one(".steps")?.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);
-  addEventListener("hashchange", () => go(linked() ?? current));
+  addEventListener("hashchange", follow);
   addEventListener("beforeprint", () => show(last));
   addEventListener("afterprint", () => show(current));
   filter();
   go(linked() ?? Math.min(1, last), { announce: false, link: false });
+  addEventListener("load", follow);
 }
 
 begin();

@@ -11,6 +11,7 @@ import hashlib
 import mimetypes
 import urllib.parse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +20,13 @@ from markupsafe import Markup
 
 from rackproof.checker.explain import Explanation
 from rackproof.checker.explain.drawn import picture
+from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.page import summary
 from rackproof.checker.report.page.costs import costs
-from rackproof.checker.report.page.course import course, script_data
+from rackproof.checker.report.page.course import course, script_data, visible
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
-from rackproof.checker.report.screen import shown
+from rackproof.checker.report.setting import meaning
 from rackproof.checker.report.steps import changed
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
@@ -60,10 +62,14 @@ def page(
         costs=costs(told),
         total=_total(told),
         summary=summary,
+        chances=summary.chances(told),
+        is_replay=bool(told.facts or told.complaints or told.prop is None),
         data=script_data(_courses(told)),
         style=style,
         script=script,
         policy=_policy(style, script),
+        few_faults=few_faults,
+        meaning=partial(meaning, told.setting),
         links={name: safe(address) for name, address in links.items()},
         files=[(name, _data(name, text), len(text.encode())) for name, text in files.items()],
         source=safe(told.source) if told.source else None,
@@ -86,8 +92,8 @@ def environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """A text as it may be shown; what is markup is our own."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """A text as it may be shown, on one line; what is markup is our own."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def safe(address: str) -> str | None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attrs import frozen
 
 from rackproof.checker.explain import Explanation, Moment
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import Belief, Scope
+from rackproof.model.kernel import Belief, Kind
 
-MOST: Final = 5
+MOST: Final = 6
 """Steps that are told at the top; the rest is told below."""
+CHOICE: Final = "Another choice here would still have saved the run."
+MECHANISM: Final = "With another mechanism this could not have happened here, or with another end."
 
 
 @frozen
@@ -27,28 +31,54 @@ def what_happened(told: Explanation) -> Iterator[Sentence]:
     """The faults and the steps that decide, in order, with what was wrongly believed."""
     steps, faults = len(told.moments), told.trace.faults
     if not steps:
-        yield Sentence("Nothing has to happen: it is so in the initial state.")
+        yield Sentence("No step is needed: the initial state is enough.")
         return
-    kinds = counted(faults, "fault") if faults else "no fault"
-    yield Sentence(f"It takes {counted(steps, 'step')} and {kinds}.")
-    for moment in _decisive(told):
-        yield Sentence(moment.step.words, moment.number)
-    mistake = _mistake(told)
-    if mistake:
-        yield mistake
+    mistake, decisive = _mistake(told), _decisive(told)
+    shown = sum(m.step.is_fault for m in told.moments if m.number in decisive)
+    rest = f"; the last {shown} of these are told here" if shown < faults else ""
+    yield Sentence(f"The run has {counted(steps, 'step')}, {_of_them(faults)}{rest}.")
+    for moment in told.moments:
+        if moment.number in decisive:
+            yield Sentence(moment.step.words, moment.number)
+        if mistake and mistake.step == moment.number:
+            yield mistake
     if told.trace.loop is not None:
-        first = told.trace.loop + 1
-        yield Sentence(f"From step {first} on the same happens again and again, for ever.", first)
+        first, last = told.trace.loop + 1, len(told.moments)
+        again = f"step {first} happens" if first == last else f"steps {first} to {last} happen"
+        yield Sentence(f"From then on {again} again and again, for ever.", first)
 
 
-def _decisive(told: Explanation) -> list[Moment]:
-    """The faults, the pivot and the last step, and the last of those that are needed."""
-    moments = told.moments
-    marked = {told.pivot.number if told.pivot else 0, len(moments)}
-    first = [m for m in moments if m.step.is_fault or m.number in marked][-MOST:]
-    rest = [m for m in moments if m not in first and m.matters and m.needed is not False]
-    chosen = [*first, *rest[len(rest) - max(0, MOST - len(first)) :]]
-    return sorted(chosen, key=lambda moment: moment.number)
+def _of_them(faults: int) -> str:
+    if not faults:
+        return "none of them a fault"
+    return "1 of them a fault" if faults == 1 else f"{faults} of them faults"
+
+
+def _decisive(told: Explanation) -> set[int]:
+    """The steps that tell most of a run: what befalls it, the last chances, its end, what it fails
+    by, and what leads to its last step; then the latest of those that matter.
+    """
+    lead = told.moments[: told.trace.lead] or told.moments
+    known = {moment.number for moment in lead}
+    ranked = [moment.number for moment in reversed(lead) if moment.step.is_fault]
+    ranked += [lead[-1].number, *chances(told)]
+    ranked += [m.number for m in lead if m.matters and _kind(m) in (Kind.CLIENT, Kind.ENVIRONMENT)]
+    ranked += [condition.since for condition in told.failing if condition.since]
+    ranked += [*lead[-1].causes, *(m.number for m in reversed(lead) if m.matters)]
+    return set(list(dict.fromkeys(number for number in ranked if number in known))[:MOST])
+
+
+def _kind(moment: Moment) -> Kind:
+    return moment.step.firing.transition.kind
+
+
+def chances(told: Explanation) -> dict[int, str]:
+    """What is said at a step that was a last chance, by its number."""
+    if told.pivot is None:
+        return {}
+    number, choice = told.pivot.number, told.pivot.choice
+    found = {number: MECHANISM} if number != choice else {}
+    return {choice: CHOICE, **found} if choice else found
 
 
 def _mistake(told: Explanation) -> Sentence | None:
@@ -62,40 +92,28 @@ def _mistake(told: Explanation) -> Sentence | None:
 
 def belief_in_words(belief: Belief) -> str:
     """What somebody takes for so, and what is so."""
+    who, subject = belief.who, belief.subject
     return (
-        f"From then on {belief.who} takes this for so of {belief.subject}: {belief.believed}; "
-        f"in truth: {belief.truth}."
+        f"From then on {who} believes that {subject} {belief.believed}; in truth it {belief.truth}."
     )
 
 
 def where(told: Explanation) -> str:
-    """In which state the property fails, and for whom."""
-    assert told.prop is not None, "a replay has no property"
-    names = " and for ".join(filter(None, map(_named, told.culprits)))
-    fails = f"{told.where or _state(told, told.prop.scope)} it does not hold"
-    return f"{fails} for {names}." if names else f"{fails}."
+    """In which state the property fails, for whom, and by what."""
+    fails = told.where or "At the end it does not hold"
+    values = ", ".join(condition.text for condition in told.failing)
+    return f"{fails}: {values}." if values else f"{fails}."
 
 
-def _state(told: Explanation, scope: Scope) -> str:
-    if told.trace.loop is not None:
-        return f"In every state from step {told.trace.loop + 1} on"
-    at = f"After step {len(told.moments)}" if told.moments else "In the initial state"
-    rests = scope in (Scope.AT_REST, Scope.EVENTUALLY)
-    return f"{at} nothing more can happen, and" if rests else at
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, one by one."""
+    return re.split(r"(?<=[.!?]) (?=[A-Z])", text)
 
 
-def _named(culprit: Mapping[str, str]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in culprit.items())
-
-
-def at_fault(told: Explanation) -> Iterator[tuple[str, str]]:
-    """The fields that the property reads, with their values at the end (in turn, in a loop)."""
-    ends = [told.trace.final, *(step.after for step in told.trace.repeated)]
-    values = [told.values(state) for state in ends] if told.reads else []
-    for label in told.reads:
-        if label in told.fields.by_label:
-            name = told.name(told.fields.by_label[label])
-            yield name, ", then ".join(dict.fromkeys(state[label] for state in values))
+def printed(lines: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
+    """Lines, those together that follow each other and are set in, with whether they are."""
+    for is_set_in, some in itertools.groupby(lines, key=lambda line: line.startswith(" ")):
+        yield is_set_in, list(some)
 
 
 def mistakes(told: Explanation) -> Iterator[tuple[tuple[Belief, ...], tuple[Belief, ...]]]:

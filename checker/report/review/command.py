@@ -21,10 +21,10 @@ from rackproof.checker.verdicts import counted
 from rackproof.scenarios.worlds import InputError
 
 FEW: Final = 12
-"""Targets up to which all is told of each."""
+"""Targets, and counterexamples, up to which all is told of each."""
 LEFT_OUT: Final = (
-    "what recovery costs was not computed: there are more than {few} targets; name fewer, or give "
-    "--full"
+    "What survives which fault, and what recovery costs, were not computed: there are more than "
+    "{few} targets. Name fewer, or give --full."
 )
 
 
@@ -70,7 +70,10 @@ class Review:
         title = self.title or only or f"Review of {counted(of, 'target')}"
         command = shlex.join(["rackproof", "report", *texts, "--out", str(self.folder)])
         try:
-            files = Site(title, studies, of, command, folder, left_out).files()
+            deep = None if self.full else FEW
+            site = Site(title, studies, of, command, folder, left_out, deep)
+            with Ticker(str(self.folder), self.session.verbosity) as ticker:
+                files = site.files(ticker)
             folder.write(files)
         except OSError as error:
             reason = (error.strerror or "cannot be written").lower()

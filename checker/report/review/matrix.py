@@ -113,12 +113,13 @@ def _row(
     linked: Linked,
 ) -> Row:
     found = {result.prop.name: result for result in results(report, run)}
-    several, follows = len(report.runs) > 1, run is not report.runs[0]
-    mark = "" if isinstance(report, Examined) else MARKS[run.status][0]
     here = (found.get(prop.name) for prop in columns)
     cells = tuple(None if result is None else cell(result, linked) for result in here)
-    fine = run.status is Status.OK
-    return Row(name, run.label if several else "", mark, fine, anchor, follows, cells)
+    if isinstance(report, Examined):
+        return Row(run.label, f"exam of {name}", "", True, anchor, False, cells)
+    case = run.label if len(report.runs) > 1 else ""
+    mark, fine = MARKS[run.status][0], run.status is Status.OK
+    return Row(name, case, mark, fine, anchor, run is not report.runs[0], cells)
 
 
 def cell(result: Result, linked: Linked) -> Cell:

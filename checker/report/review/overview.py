@@ -24,8 +24,10 @@ from rackproof.checker.verify import Report, Run
 from rackproof.model.kernel import Kind
 from rackproof.scenarios.steps import kebab
 
-SHOWN: Final = 5
-"""Counterexamples that are told on the first screen, reasons of a kind, and next moves."""
+SHOWN: Final = 6
+"""Counterexamples that are told on the first screen."""
+FAULTS: Final = 8
+"""Faults that are named of those that happened nowhere."""
 
 
 @frozen
@@ -47,45 +49,57 @@ def judged(studies: Iterable[Study]) -> list[tuple[Report, Run, Result]]:
     ]
 
 
-def headline(reports: Sequence[Report], of: int) -> str:
+def headline(studies: Sequence[Study], of: int) -> str:
     """How it went, in a sentence."""
-    fine = sum(report.status is Status.OK for report in reports)
-    if fine == of:
-        return "Everything is as expected." if of > 1 else "All is as expected."
-    verb = "is" if of - fine == 1 else "are"
-    return f"{of - fine} of {counted(of, 'target')} {verb} not as expected."
+    found = [result for _, _, result in judged(studies)]
+    wrong = [result for result in found if result.complaint is not None]
+    undecided = sum(result.status is Status.INCONCLUSIVE for result in wrong)
+    unexpected = sum(result.verdict is Verdict.VIOLATED for result in wrong)
+    failed = of - sum(study.report.failure is None for study in studies)
+    told = [
+        f"{counted(number, what)} {more}"
+        for number, what, more in (
+            (unexpected, "violation", "that nobody expected"),
+            (len(wrong) - unexpected - undecided, "expectation", "not met"),
+            (undecided, "question", "left open"),
+            (failed, "target", "not checked"),
+        )
+        if number
+    ]
+    if told:
+        return f"{', '.join(told)}."
+    words = Counter(result.verdict for result in found)
+    parts = [f"{number:,} {SIGNS[kind][1]}" for kind in SIGNS if (number := words[kind])]
+    fine = all(study.report.status is Status.OK for study in studies)
+    return f"{'As' if fine else 'Not as'} expected: {', '.join(parts) or 'as written'}."
 
 
 def counts(studies: Sequence[Study], of: int) -> Iterator[Count]:
-    """Targets, then verdicts."""
-    fine = sum(study.report.status is Status.OK for study in studies)
-    yield Count(fine, f"of {counted(of, 'target')} as expected", "good" if fine == of else "bad")
-    found = Counter(result.verdict for _, _, result in judged(studies))
-    unexpected = sum(
-        result.verdict is Verdict.VIOLATED and result.complaint is not None
-        for _, _, result in judged(studies)
-    )
+    """Targets, where there are several, then verdicts."""
+    if of > 1:
+        fine = sum(study.report.status is Status.OK for study in studies)
+        yield Count(fine, f"of {of:,} targets as expected", "good" if fine == of else "bad")
+    results = [result for _, _, result in judged(studies)]
     for verdict, (_, word, colour) in SIGNS.items():
-        if found[verdict]:
-            more = ""
-            if verdict is Verdict.VIOLATED:
-                more = f", {unexpected or 'none'} unexpected"
-            yield Count(found[verdict], f"{word}{more}", colour)
+        those = [result for result in results if result.verdict is verdict]
+        wrong = sum(result.complaint is not None for result in those)
+        if those:
+            yield Count(len(those), f"{word}, {wrong} unexpectedly" if wrong else word, colour)
 
 
 def not_checked(studies: Sequence[Study], of: int) -> Iterator[str]:
     """What the verdicts do not say, the gravest first."""
     reports = [study.report for study in studies]
     if len(reports) < of:
-        yield f"{counted(of - len(reports), 'target')}: it was interrupted"
+        yield f"It was interrupted before {counted(of - len(reports), 'target')}."
     for report in reports:
         if report.failure is not None:
             yield f"{report.target} could not be checked: {report.failure.lines[0]}"
-    yield from _grouped(studies, Verdict.INCONCLUSIVE, "undecided")
-    yield from _grouped(studies, Verdict.VACUOUS, "put to no test")
+    yield from _grouped(studies, Verdict.INCONCLUSIVE, "Undecided")
+    yield from _grouped(studies, Verdict.VACUOUS, "Put to no test")
     for report in reports:
         if isinstance(report, Examined) and (unsaid := stack.left_out(report)):
-            yield f"{report.target}: {unsaid}"
+            yield f"Of {report.target} {unsaid}."
     yield from _beyond(reports)
 
 
@@ -97,25 +111,34 @@ def _grouped(studies: Sequence[Study], verdict: Verdict, words: str) -> Iterator
             names.setdefault(result.reason or "no reason is known", []).append(result.prop.name)
     for reason, those in names.items():
         told = ", ".join(dict.fromkeys(those))
-        yield f"{words}: {told} ({reason})"
+        yield f"{words}: {told} ({reason})."
 
 
 def _beyond(reports: Sequence[Report]) -> Iterator[str]:
     """What no scope had: other sizes, other faults, what was not asked."""
     runs = [run for report in reports for run in report.runs]
     if any(result.verdict is Verdict.HOLDS for run in runs for result in run.results):
-        yield "what holds was seen to hold in its scope; nothing is said of larger ones"
+        yield "What holds was seen to hold in its scope; of larger ones nothing is said."
     early = sum(run.findings.reason == SOUGHT for run in runs)
     if early:
-        those = "case, the search" if early == 1 else "cases, the search"
+        where = "one case the search" if early == 1 else f"{early:,} cases the search"
         yield (
-            f"in {early:,} {those} ended when all expected violations were found: other "
-            "properties, and transitions that come later, were not looked at there"
+            f"In {where} ended when all expected violations were found: other properties, and "
+            "transitions that come later, were not looked at there."
         )
-    faults = {name for run in runs for name in run.case.setting.faults}
-    tried = {name for run in runs for name, n in run.case.setting.budgets.items() if n}
-    if faults - tried:
-        yield f"faults that no case allows: {', '.join(sorted(faults - tried))}"
+    unasked = sum(not result.judged for run in runs for result in run.results) and not any(
+        isinstance(report, Examined) for report in reports
+    )
+    if unasked:
+        yield "Properties of which a scenario expects nothing were not judged there."
+
+
+def untried(several: Sequence[Firing]) -> Iterator[str]:
+    """The faults that happened nowhere."""
+    names = [one.name for one in several if one.kind is Kind.FAULT and not one.fired]
+    if names:
+        more = f" and {len(names) - FAULTS:,} more (see Coverage)" if names[FAULTS:] else ""
+        yield f"Faults that happened in no case: {', '.join(names[:FAULTS])}{more}."
 
 
 Move = tuple[str, str | None]
@@ -176,8 +199,9 @@ def firings(studies: Sequence[Study]) -> list[Firing]:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence about any: {worker} crashes, of a worker."""
-    return re.sub(r"{(\w+)}", r"a \1", sentence)
+    """A sentence about any: A worker crashes, of {worker} crashes."""
+    told = re.sub(r"{(\w+)}", r"a \1", sentence)
+    return told[:1].upper() + told[1:]
 
 
 def idle_guards(studies: Iterable[Study]) -> list[Guard]:

@@ -1,4 +1,4 @@
-"""The pages of a report: templates filled in, each page with its style inside, without a script."""
+"""The pages of a report: templates filled in, each page with its style and script inside."""
 
 from __future__ import annotations
 
@@ -13,23 +13,31 @@ from markupsafe import Markup
 from rackproof.checker.machines import merged
 from rackproof.checker.machines.drawing import drawing
 from rackproof.checker.report.page.render import safe
+from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review import overview
 from rackproof.checker.report.review.bars import bars
 from rackproof.checker.report.review.folder import Folder
 from rackproof.checker.report.review.matrix import MEANINGS, SIGNS, matrix
+from rackproof.checker.report.review.recovery import recovery
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.told import certificates, entry
 from rackproof.checker.report.review.violations import Violation, pages, violations
 from rackproof.checker.report.screen import shown
+from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, counted
 
 HERE: Final = Path(__file__).parent
+SHALLOW: Final = (
+    "Only of the first counterexamples it was looked for what would have saved them. Name fewer "
+    "targets, or give --full."
+)
 
 
 @frozen
 class Site:
     """All that a report is written from. of: how many targets there were; command: the line that
-    makes it again. left_out: parts of the report that are not there, and why.
+    makes it again. left_out: parts of the report that are not there, and why. deep: of how many
+    violations what would have saved them is looked for; None: of all.
     """
 
     title: str
@@ -38,11 +46,12 @@ class Site:
     command: str
     folder: Folder
     left_out: tuple[str, ...] = ()
+    deep: int | None = None
 
-    def files(self) -> dict[str, str]:
+    def files(self, ticker: Ticker) -> dict[str, str]:
         """Every file of the report, by its name."""
         reports = [study.report for study in self.studies]
-        found = violations(reports, self.folder)
+        found = violations(reports, self.folder, ticker, self.deep)
         proofs, texts = certificates(reports, self.folder)
         places = {id(one.result): one.page for one in found}
 
@@ -67,6 +76,8 @@ class Site:
             drawn = [(m, drawing(m)) for m in machines if m.changes]
             still = [m for m in machines if not m.changes]
             parts["machines"] = "State machines", {"drawn": drawn, "still": still}
+        if (seen := recovery([one for s in self.studies for one in s.survivals])) is not None:
+            parts["recovery"] = "What survives", {"map": seen}
         costs = [study.cost for study in self.studies if study.cost is not None]
         if costs:
             parts["costs"] = "What recovery costs", {"costs": [(c, bars(c)) for c in costs]}
@@ -80,24 +91,31 @@ class Site:
         proofs: Mapping[int, str],
     ) -> str:
         studies, reports = self.studies, [study.report for study in self.studies]
+        firings = overview.firings(studies)
         names = [report.file.stem if report.file else report.target for report in reports]
         return _rendered(
             "index",
             self,
             heading=self.title,
             pages=others,
-            headline=overview.headline(reports, self.of),
+            headline=overview.headline(studies, self.of),
+            fine=all(report.status is Status.OK for report in reports),
             counts=list(overview.counts(studies, self.of)),
             violations=found,
             top=found[: overview.SHOWN],
-            not_checked=[*overview.not_checked(studies, self.of), *self.left_out],
+            not_checked=[
+                *overview.not_checked(studies, self.of),
+                *overview.untried(firings),
+                *self.left_out,
+                *([SHALLOW] if self.deep is not None and len(found) > self.deep else []),
+            ],
             next_moves=list(
                 overview.next_moves(studies, found, str(self.folder.path / "counterexamples"))
             ),
             matrix=matrix(reports, names, linked),
             signs=SIGNS,
             meanings=MEANINGS,
-            firings=overview.firings(studies),
+            firings=firings,
             partly=sum(bool(c.reason) for study in studies for c in study.covered.values()),
             guards=overview.idle_guards(studies),
             entries=[entry(study, linked, proofs) for study in studies],
@@ -106,7 +124,8 @@ class Site:
 
 def _rendered(page: str, site: Site, **told: Any) -> str:
     template = _environment().get_template(f"{page}.html.j2")
-    return template.render(site=site, style=Markup((HERE / "review.css").read_text()), **told)
+    style, script = (Markup((HERE / f"review.{suffix}").read_text()) for suffix in ("css", "js"))
+    return template.render(site=site, style=style, script=script, **told)
 
 
 def _environment() -> Environment:

@@ -13,10 +13,11 @@ from rackproof.checker.asking import setting_of
 from rackproof.checker.coverage import outcomes
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import Examined, report_on
+from rackproof.checker.explain.survival import Survival, survival
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.machines import Machine, explored, machines
 from rackproof.checker.report.cost import CostReport
-from rackproof.checker.searched import Progress
+from rackproof.checker.report.progress import Ticker
 from rackproof.checker.targets import Target
 from rackproof.checker.timing.classes import Bounds
 from rackproof.checker.timing.command import cost_of
@@ -24,6 +25,8 @@ from rackproof.checker.verify import Report, Run
 
 PATIENCE: Final = 20.0
 """Seconds for each exploration beside those of the verdicts, unless told otherwise."""
+MOST_STATES: Final = 5_000
+"""States of a case up to which it is in the map of what survives."""
 
 
 @frozen
@@ -40,23 +43,31 @@ class Covered:
 
 @frozen
 class Study:
-    """A target's report, what covers its cases (by label), and what its paths take."""
+    """A target's report, what covers its cases (by label), what survives in them, and what its
+    paths take.
+    """
 
     report: Report
     covered: Mapping[str, Covered]
+    survivals: tuple[Survival, ...] = ()
     cost: CostReport | None = None
 
 
-def study(target: Target, options: Options, progress: Progress | None, *, full: bool) -> Study:
-    """Verify a target and look at what is beside its verdicts; full: at what paths take, too."""
-    report = report_on(target, options, progress)
+def study(target: Target, options: Options, ticker: Ticker, *, full: bool) -> Study:
+    """Verify a target and look at what is beside its verdicts.
+
+    full: at what survives and at what paths take, too.
+    """
+    report = report_on(target, options, ticker)
     if report.failure is not None:
         return Study(report, {})
     seconds = min(options.seconds or PATIENCE, PATIENCE)
     with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
-        covered = {run.label: _covered(run, seconds) for run in _looked_at(report)}
-        cost = _cost(target, report, seconds, progress) if full else None
-    return Study(report, covered, cost)
+        covered = {run.label: _covered(run, seconds, ticker) for run in _looked_at(report)}
+        if not full:
+            return Study(report, covered)
+        survivals = tuple(_survival(run, seconds, ticker) for run in _looked_at(report))
+        return Study(report, covered, survivals, _cost(target, report, seconds, ticker))
 
 
 def _looked_at(report: Report) -> Iterator[Run]:
@@ -64,17 +75,22 @@ def _looked_at(report: Report) -> Iterator[Run]:
     yield from report.runs if isinstance(report, Examined) else report.runs[:1]
 
 
-def _covered(run: Run, seconds: float) -> Covered:
+def _covered(run: Run, seconds: float, ticker: Ticker) -> Covered:
+    ticker.says(f"coverage and state machines, {run.label}")
     system = run.case.setting.system
     found = explored(system, seconds=seconds)
     return Covered(outcomes(found.relation, found.columns), machines(system, found), found.reason)
 
 
-def _cost(
-    target: Target, report: Report, seconds: float, progress: Progress | None
-) -> CostReport | None:
+def _survival(run: Run, seconds: float, ticker: Ticker) -> Survival:
+    ticker.says(f"what survives, {run.label}")
+    return survival(run.case.setting.system, MOST_STATES, seconds)
+
+
+def _cost(target: Target, report: Report, seconds: float, ticker: Ticker) -> CostReport | None:
     assert report.scenario is not None, "it was loaded"
+    ticker.says("what paths take")
     setting = setting_of(target, report.scenario, None, ())
     if setting.system.timing is None:
         return None
-    return cost_of(target.label, setting, {}, Bounds(seconds), progress)
+    return cost_of(target.label, setting, {}, Bounds(seconds), ticker)

@@ -15,7 +15,7 @@ from rackproof.checker.report.repair import change
 from rackproof.checker.report.review.folder import PROOFS, Folder
 from rackproof.checker.report.review.matrix import Cell, Linked, cell, results
 from rackproof.checker.report.review.study import Study
-from rackproof.checker.report.setting import assumed, differences, scope_in_words
+from rackproof.checker.report.setting import assumed, differences, remedy, scope_in_words
 from rackproof.checker.report.style import MARKS
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, Verdict, counted
@@ -204,8 +204,10 @@ def _mends(report: Report, run: Run, result: Result) -> str:
         return ""
     if isinstance(report, Examined):
         return stack.mended(report, result.prop.name) or "" if result.judged else ""
-    if report.diagnosis is None or run.label == WITH_FIX:
+    if run.label == WITH_FIX:
         return ""
+    if report.diagnosis is None:
+        return remedy(report, result) or ""
     repairs = [one for one in report.diagnosis.repairs if one.names == (result.prop.name,)]
     told = [change(report.diagnosis, repair, False) for one in repairs for repair in one.found]
     return "; or ".join(told)

@@ -13,6 +13,7 @@ from rackproof.checker.exams import Examined
 from rackproof.checker.explain import Explanation, explain
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
+from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import RUNS, Folder
 from rackproof.checker.report.stack import mended
 from rackproof.checker.verdicts import Result
@@ -56,36 +57,55 @@ class Violation:
     @property
     def mends(self) -> list[str]:
         """What stops it, as far as that was found out."""
-        if isinstance(self.report, Examined):
-            told = mended(self.report, self.result.prop.name)
-            return [told] if told else []
-        return [" and ".join(mend.changes) for mend in self.explanation.mends]
+        told = [" and ".join(mend.changes) for mend in self.explanation.mends]
+        if not told and isinstance(self.report, Examined):
+            told = [mended(self.report, self.result.prop.name) or ""]
+        return [line for line in told if line]
+
+    @property
+    def pivot(self) -> str | None:
+        """The step at which it was decided, in words."""
+        pivot = self.explanation.pivot
+        if pivot is None:
+            return None
+        step = self.explanation.trace.steps[pivot.number - 1]
+        return f"step {pivot.number}: {step.words}"
 
 
-def violations(reports: Iterable[Report], folder: Folder) -> list[Violation]:
-    """Every violation that counts, explained; the gravest first."""
+def violations(
+    reports: Iterable[Report], folder: Folder, ticker: Ticker, deep: int | None
+) -> list[Violation]:
+    """Every violation that counts, explained; the gravest first.
+
+    deep: of how many what would have saved them is looked for; None: of all.
+    """
     found = [
-        _violation(report, run, result, folder)
+        (report, run, result)
         for report in reports
         for run, result in report.judged
         if result.trace is not None and report.scenario is not None
     ]
-    return sorted(found, key=_gravity)
+    found.sort(key=lambda one: _gravity(one[2]))
+    told = []
+    for number, (report, run, result) in enumerate(found):
+        ticker.says(f"explaining {result.prop.name}, {number + 1:,} of {len(found):,}")
+        told.append(_violation(report, run, result, folder, deep is None or number < deep))
+    return told
 
 
-def _gravity(violation: Violation) -> tuple[bool, int, int]:
+def _gravity(result: Result) -> tuple[bool, int, int]:
     """What nobody expected comes first, then what takes few faults and few steps."""
-    trace = violation.explanation.trace
-    return not violation.is_unexpected, trace.faults, len(trace.steps)
+    assert result.trace is not None, "it is a violation"
+    return result.complaint is None, result.trace.faults, len(result.trace.steps)
 
 
-def _violation(report: Report, run: Run, result: Result, folder: Folder) -> Violation:
+def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
     target = report.file.stem if report.file else report.target
     label = "" if run.label == AS_REPORTED else run.label
     stem = folder.stem(f"{target} {result.prop.name} {label}", RUNS, SUFFIXES)
     again = f"rackproof verify {shlex.quote(report.target)}"
-    explanation = attrs.evolve(explain(report, run, result, again), folder=folder.path / RUNS)
-    return Violation(report, run, result, stem, explanation)
+    told = explain(report, run, result, again, deep=deep)
+    return Violation(report, run, result, stem, attrs.evolve(told, folder=folder.path / RUNS))
 
 
 def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
