@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-from rackproof.checker.explain import Condition, Explanation, Mend, Moment
+from rackproof.checker.explain import Condition, Explanation, Mend, Moment, Pivot
 from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.escaping import fenced, in_markdown, line, link
-from rackproof.checker.report.explained import MOST_TOLD, since_in_words, users_in_words
+from rackproof.checker.report.explained import MOST_TOLD, changes_in_words, since_in_words
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
@@ -28,7 +28,7 @@ def markdown(explanation: Explanation) -> str:
         _section("Who was wrong about what", _mistakes(explanation)),
         _section("What it leads to", _facts(explanation)),
         _section("What it takes", _needed(explanation)),
-        _section(turning, [in_markdown(pivot.words)] if pivot else []),
+        _section(turning, _bullets([pivot.words, *_others(pivot)]) if pivot else []),
         _section("The nearest run that is safe", _near_miss(explanation)),
         _section("What mends it", map(_mend, explanation.mends)),
         _section("Timing", _bullets(_timing(explanation))),
@@ -116,7 +116,7 @@ def _step(explanation: Explanation, moment: Moment) -> Iterator[str]:
         words = f"**Fault {faults.index(number) + 1} of {len(faults)}: {words}**"
     yield f"{number}. {when}{words}"
     indent = " " * (len(str(number)) + 2)
-    used, also = _changes(explanation, moment)
+    used, also = map("; ".join, changes_in_words(explanation, moment))
     told = {
         "because": "; ".join(since_in_words(condition, number) for condition in moment.why),
         "changes": used or also,
@@ -124,19 +124,6 @@ def _step(explanation: Explanation, moment: Moment) -> Iterator[str]:
         "costs": "; ".join(amount_in_words(moment.charge)) if moment.charge else "",
     }
     yield from _bullets((f"{key}: {text}" for key, text in told.items() if text), indent)
-
-
-def _changes(explanation: Explanation, moment: Moment) -> tuple[str, str]:
-    """What a step changed that something depends on, and for what; and what else it changed."""
-    used, also = list[str](), list[str]()
-    for change in moment.step.changes:
-        field = explanation.fields.by_label[change.label]
-        if not moment.step.spends(change.label):
-            words = f"{field.words(change.before)} -> {field.words(change.after)}"
-            told = f"{explanation.name(field)}: {words}"
-            users = moment.users.get(change.label)
-            (used if users else also).append(f"{told}{users_in_words(users)}" if users else told)
-    return "; ".join(used), "; ".join(also)
 
 
 def _diagram(explanation: Explanation) -> Iterator[str]:
@@ -196,6 +183,11 @@ def spans_in_words(numbers: Sequence[int]) -> str:
     return ", ".join(f"{s[0]} to {s[-1]}" if s[1:] else str(s[0]) for s in spans)
 
 
+def _others(pivot: Pivot) -> list[str]:
+    """What else would have saved the run there."""
+    return [f"or {mechanism}" for mechanism in pivot.mechanisms[1:]]
+
+
 def _needed(explanation: Explanation) -> Iterator[str]:
     """Which steps and faults it takes, and the least of all."""
     yield from _bullets(explanation.necessity)
@@ -216,7 +208,7 @@ def _near_miss(explanation: Explanation) -> Iterator[str]:
 
 def _mend(mend: Mend) -> str:
     verdict = f": {mend.verdict}" if mend.verdict else ""
-    effects = "".join(f"; but: {effect}" for effect in mend.side_effects)
+    effects = "".join(f"; but {effect} is violated with it" for effect in mend.side_effects)
     changes = "; ".join(mend.changes)
     return f"- {in_markdown(f'{changes}{verdict} ({mend.source}){effects}')}"
 
