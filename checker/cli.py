@@ -524,7 +524,9 @@ def report(
     return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 
-@cli.command(epilog="Example: rackproof diff stack:trtllm stack:trtllm-quiescent --exam crash")
+@cli.command(
+    epilog="Example: rackproof diff scenarios/bugs/dynamo-7930-guided-request-migrated.yaml"
+)
 @click.argument("targets", nargs=-1, required=True, metavar="A [B]")
 @click.option(
     "--with-fix", "fixed", is_flag=True, help="Compare a scenario with its own fix (B is left out)."

@@ -65,7 +65,7 @@ class _Told:
         if told.unexplained:
             lines.append(f"The steps are not explained: {told.unexplained}")
         if any(not moment.matters for moment in told.moments):
-            lines.append("Steps in [brackets] do not matter for it: it is as well without them.")
+            lines.append("Steps in [brackets] do not matter: it comes to the same without them.")
         yield from ("", *(_indented(line) for line in lines if line))
 
     def _steps(self) -> Iterator[RenderableType]:
@@ -102,13 +102,22 @@ class _Told:
                 words = f"{field.words(change.before)} -> {field.words(change.after)}"
                 told = f"{self.all.name(field)}: {words}"
                 users = moment.users.get(change.label)
-                (used if users else rest).append(f"{told}{_users(users)}" if users else told)
+                (used if users else rest).append(f"{told}{self._users(users)}" if users else told)
         if used:
             yield "changes", Text("; ".join(used))
         if rest:
             yield ("changes" if not used else "also"), Text("; ".join(rest), DIM)
         if moment.charge is not None and (costs := amount_in_words(moment.charge)):
             yield "costs", Text("; ".join(costs), DIM)
+
+    def _users(self, users: Sequence[int]) -> str:
+        """For what a change is needed later: steps, and the violation or the loop by itself."""
+        steps = [str(number) for number in users if number != END]
+        told = [f"step{'s' if steps[1:] else ''} {', '.join(steps)}"] if steps else []
+        if END in users:
+            end = "the violation" if self.all.prop else "the end"
+            told.append("the loop" if self.all.trace.loop is not None else end)
+        return f" (for {' and '.join(told)})"
 
     def _numbered(self, moment: Moment, told: RenderableType) -> RenderableType:
         grid = Table.grid(padding=(0, 1, 0, 0))
@@ -140,27 +149,28 @@ class _Told:
         yield from _section("What it leads to", [*facts, *told.complaints])
         smallest = told.smallest
         fewest = told.fewest_faults and told.trace.faults and not smallest
-        needs = [smallest.words, *smallest.scope, *smallest.needed] if smallest else []
+        needs = [smallest.words] if smallest else []
         needs = [few_faults(told.trace)] if fewest else needs
         yield from _section("What it takes", [*needs, *told.necessity])
 
     def _alternatives(self) -> Iterator[RenderableType]:
         pivot, near, told = self.all.pivot, self.all.near_miss, self.all
         if pivot:
-            more = [f"instead: {way}" for way in pivot.instead]
-            more += [f"prevented by {mechanism}" for mechanism in pivot.mechanisms]
+            more = [f"Or {mechanism}." for mechanism in pivot.mechanisms[1:]]
             yield from _section(f"The turning point: step {pivot.number}", [pivot.words, *more])
         yield from _section("The nearest run that is safe", [near.words] if near else [])
         mends = []
         for mend in told.mends:
             verdict = f": {mend.verdict}" if mend.verdict else ""
             mends.append(f"{'; '.join(mend.changes)}{verdict} ({mend.source})")
-            mends += [f"  but: {effect}" for effect in mend.side_effects]
+            mends += [f"  but {effect} is violated with it" for effect in mend.side_effects]
         yield from _section("What mends it", mends)
+        yield from _section("What could not be found out", told.untold)
         yield from _section("Timing", [line.removeprefix(_TIMING) for line in told.timing_words])
 
     def _footing(self) -> Iterator[RenderableType]:
         footing, source = self.all.footing, self.all.source
+        yield from _section("Not found out", self.all.untold)
         yield from _section("Not checked", footing.not_checked)
         yield from _section("What to do next", footing.next_moves)
         lines = [f"As reported: {source}"] if source else []
@@ -209,13 +219,6 @@ def _since(condition: Condition, number: int | None) -> str:
     if condition.since is None:
         return condition.text if number is not None else f"{condition.text} (from the start)"
     return f"{condition.text} (step {condition.since})"
-
-
-def _users(users: Sequence[int]) -> str:
-    """For what later step a change is needed."""
-    steps = [str(number) for number in users if number != END]
-    told = [f"step{'s' if steps[1:] else ''} {', '.join(steps)}"] if steps else []
-    return f" (for {' and '.join([*told, *(['the violation'] if END in users else [])])})"
 
 
 def _mistaken(belief: Belief) -> Text:

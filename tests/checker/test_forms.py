@@ -542,8 +542,13 @@ def test_pytest_runs_a_test_file(hostile: Explanation, tmp_path: Path) -> None:
     assert "this run is still possible, and no-overwrite-in-flight is violated" in done.stdout
 
 
-def test_what_is_no_violation_is_no_test(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(LEASE.with_suffix(".yaml")), "--to", "pytest"]) == 2
+def test_what_is_no_violation_is_no_test(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fine = tmp_path / "fine.yaml"
+    steps = "steps: [start: {reader: reader-0}]"
+    fine.write_text(f"rackproof: 1\nname: x\nworld: {LEASE}:world\n{steps}")
+    assert run(["export", str(fine), "--to", "pytest"]) == 2
     assert "name what it violates (--property NAME)" in capsys.readouterr().err
 
 
@@ -601,10 +606,12 @@ def test_steps_are_exported_as_they_are_unless_a_property_is_named(
 ) -> None:
     file = str(LEASE.with_suffix(".yaml"))
     assert run(["export", file, "--to", "json"]) == 0
-    assert "property" not in json.loads(capsys.readouterr().out)
+    assert "facts" in json.loads(capsys.readouterr().out)
     named = ["--property", "no-overwrite-in-flight"]
     assert run(["export", file, "--to", "json", *named]) == 0
-    assert json.loads(capsys.readouterr().out)["property"]["name"] == "no-overwrite-in-flight"
+    data = json.loads(capsys.readouterr().out)
+    assert data["property"]["name"] == "no-overwrite-in-flight"
+    assert "facts" not in data
 
 
 def test_help_has_every_form(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.steps import changes_in_words
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
-from rackproof.checker.verdicts import counted
 
 
 def markdown(explanation: Explanation) -> str:
@@ -26,6 +25,7 @@ def markdown(explanation: Explanation) -> str:
         _section("The nearest run that is safe", _near_miss(explanation)),
         _section("What mends it", _mends(explanation)),
         _section("The least that it takes", _smallest(explanation)),
+        _section("What could not be found out", _bullets(explanation.untold)),
         _section("Timing", _bullets(_timing(explanation))),
         _section("Where this comes from", _footing(explanation)),
     )
@@ -175,8 +175,7 @@ def _pivot(explanation: Explanation) -> Iterator[str]:
     if pivot is not None:
         yield in_markdown(pivot.words)
         yield ""
-        yield from _bullets(f"instead: {text}" for text in pivot.instead)
-        yield from _bullets(f"a mechanism: {text}" for text in pivot.mechanisms)
+        yield from _bullets(f"or {text}" for text in pivot.mechanisms[1:])
 
 
 def _near_miss(explanation: Explanation) -> Iterator[str]:
@@ -203,9 +202,7 @@ def _mend(mend: Mend) -> str:
 def _smallest(explanation: Explanation) -> Iterator[str]:
     smallest = explanation.smallest
     if smallest is not None:
-        yield from (in_markdown(smallest.words), "")
-        faults = [counted(count, name) for name, count in smallest.faults.items()]
-        yield from _bullets([*faults, *smallest.scope, *smallest.needed])
+        yield in_markdown(smallest.words)
 
 
 def _timing(explanation: Explanation) -> Iterator[str]:
