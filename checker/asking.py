@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from rackproof.checker.compare import compare
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.explain.footing import as_data
 from rackproof.checker.lowering import lower
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.searched import Progress
@@ -39,9 +41,15 @@ Ask = Callable[[Target, Scenario, Progress], R]
 
 
 def ask(
-    texts: Sequence[str], session: Session, find: Ask[R], show: Callable[[R], None]
+    texts: Sequence[str],
+    session: Session,
+    find: Ask[R],
+    show: Callable[[R], None],
+    footing: Callable[[R], Footing],
 ) -> tuple[Status, list[R]]:
-    """Find out about every target and show it; the exit status, and the reports."""
+    """Find out about every target and show it, with what it says of itself; the exit status, and
+    the reports.
+    """
     session.check_outputs()
     reports: list[R] = []
     statuses = [Status.OK]
@@ -61,8 +69,13 @@ def ask(
         else:
             reports.append(report)
             show(report)
+            session.terminal().footing(footing(report))
             statuses.append(Status.OK if report.is_conclusive else Status.INCONCLUSIVE)
-    session.write(session.json_file, lambda: as_json([report.data() for report in reports]))
+
+    def told(report: R) -> dict[str, Any]:
+        return {**report.data(), **as_data(footing(report))}
+
+    session.write(session.json_file, lambda: as_json([told(report) for report in reports]))
     return worst([*session.troubles, *statuses]), reports
 
 

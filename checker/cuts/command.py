@@ -9,6 +9,8 @@ from rich.text import Text
 
 from rackproof.checker.asking import ask, check, setting_of
 from rackproof.checker.cuts.search import cut_sets
+from rackproof.checker.explain.asked import of_cuts
+from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.cuts import CutReport
 from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.searched import Progress
@@ -35,7 +37,7 @@ class Cuts:
 
     def tell(self, texts: Sequence[str], markdown: str | None) -> int:
         """Examine every target and report, in Markdown too where a file is named."""
-        status, reports = ask(texts, self.session, self._found, self._show)
+        status, reports = ask(texts, self.session, self._found, self._show, self._footing)
         self.session.write(markdown, lambda: "\n".join(report.markdown() for report in reports))
         return worst([Status(status), *self.session.troubles])
 
@@ -66,6 +68,16 @@ class Cuts:
         check("fault", self.faults, fault_names())
         setting = with_faults(setting, scenario.path.parent, self.faults or None, self.most)
         return setting, {name for names in setting.faults.values() for name in names}
+
+    def _footing(self, report: CutReport) -> Footing:
+        return of_cuts(
+            report.target,
+            self.most,
+            self.properties,
+            self.faults,
+            self.exam,
+            report.is_conclusive,
+        )
 
     def _show(self, report: CutReport) -> None:
         out, verbosity = self.session.terminal().out, self.session.verbosity

@@ -74,7 +74,7 @@ class Pivot:
     choice: the step of that choice; None where that could not be told, 0 where there is none.
     instead: in words, what else could have happened there, from where some way on does not end in
     the violation. mechanisms: under which changes a step would not have been possible, or would
-    have led elsewhere, and which. words: all of that in a sentence or two.
+    have led elsewhere, and which. words: all of that in a few sentences, the first mechanism alone.
     """
 
     number: int

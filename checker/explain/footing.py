@@ -16,6 +16,7 @@ from attrs import evolve
 
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain import asked
 from rackproof.checker.explain.explanation import Footing, Mend
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.replay import Replayed
@@ -49,9 +50,10 @@ def _flags(options: Options) -> Iterator[str]:
     if options.engine != "auto" and not options.racks:
         yield f"--engine {options.engine}"
     if options.seconds is not None:
-        yield f"--time-limit {options.seconds:g}s"
+        yield f"--time-limit {asked.duration(options.seconds)}"
     if options.memory is not None:
         yield f"--memory {options.memory}B"
+    yield from (f"--exam {shlex.quote(name)}" for name in options.exams)
     for name in ("coverage", "reduce", "repair"):
         if getattr(options, name):
             yield f"--{name}"
@@ -133,7 +135,8 @@ def _undecided(report: Report, options: Options) -> Iterator[str]:
 
 def _inputs(report: Report) -> Iterator[str]:
     """The faults, sizes and concerns that were left out."""
-    settings = [run.case.setting for run in report.runs if run.label != WITH_FIX]
+    reported = [run for run in report.runs if run.label != WITH_FIX]
+    settings = [run.case.setting for run in reported or report.runs]
     unseen = _faults_left_out(settings)
     if unseen:
         yield f"faults without a budget ({_some(unseen)})"
@@ -210,14 +213,15 @@ def _violated(report: Report, run: Run, result: Result, is_mended: bool) -> Iter
     target, name = shlex.quote(report.target), result.prop.name
     where = f"{target} --exam {run.label}" if isinstance(report, Examined) else target
     yield f"rackproof export {where} --property {name} --to markdown  # the run, to hand on"
-    if report.diagnosis is None and not is_mended and _has_mechanisms(run.case.setting):
+    if report.diagnosis is None and not is_mended and has_mechanisms(run.case.setting):
         yield f"rackproof verify {target} --repair  # the least changes of mechanisms that stop it"
     is_loop = result.trace is not None and result.trace.loop is not None
     if not is_loop and run.findings.states <= GRAPH:
         yield f"rackproof guards {where} --property {name}  # the test that a step misses"
 
 
-def _has_mechanisms(setting: Setting) -> bool:
+def has_mechanisms(setting: Setting) -> bool:
+    """Whether a world has mechanisms that a repair might change."""
     from rackproof.checker.repair.switches import switches  # noqa: PLC0415
 
     try:

@@ -8,6 +8,9 @@ from attrs import frozen
 from rich.text import Text
 
 from rackproof.checker.asking import ask, setting_of
+from rackproof.checker.explain.asked import of_guards
+from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.explain.footing import has_mechanisms
 from rackproof.checker.guards.synthesis import missing_guards
 from rackproof.checker.report.guards import GuardReport
 from rackproof.checker.report.setting import scope_in_words
@@ -29,7 +32,7 @@ class Guards:
 
     def tell(self, texts: Sequence[str]) -> int:
         """Look for guards in every target, and report."""
-        status, _ = ask(texts, self.session, self._found, self._show)
+        status, _ = ask(texts, self.session, self._found, self._show, self._footing)
         return status
 
     def _found(self, target: Target, scenario: Scenario, progress: Progress) -> GuardReport:
@@ -38,7 +41,11 @@ class Guards:
         violated = [name for name, each in expected.items() if each.verdict == "violated"]
         names = self.properties or violated or None
         found = missing_guards(setting.system, names, self.session.options, progress)
-        return GuardReport(target.label, found, scope_in_words(setting))
+        return GuardReport(target.label, found, scope_in_words(setting), has_mechanisms(setting))
+
+    def _footing(self, report: GuardReport) -> Footing:
+        is_found = any(found.mends for found in report.found)
+        return of_guards(report.target, self.properties, self.exam, is_found, report.has_mechanisms)
 
     def _show(self, report: GuardReport) -> None:
         out, verbosity = self.session.terminal().out, self.session.verbosity

@@ -19,12 +19,14 @@ ALIKE: Final = 2
 class GuardReport:
     """What was found out about the violated properties of one target.
 
-    scope: what was explored, in words, where that can be told.
+    scope: what was explored, in words, where that can be told. has_mechanisms: whether its world
+    has any that might be changed instead.
     """
 
     target: str
     found: tuple[Synthesis, ...]
     scope: str | None = None
+    has_mechanisms: bool = False
 
     @property
     def is_conclusive(self) -> bool:

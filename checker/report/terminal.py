@@ -215,7 +215,7 @@ class Terminal:
         if self.explains:
             from rackproof.checker.explain import explain  # noqa: PLC0415
 
-            self._explained(explain(report, run, result, replay))
+            self._explained(explain(report, run, result, replay, deep=True))
             return
         first, *rest = counterexample(report, result, replay)
         self.out.print(Text(f"{report.name}: {first}", "bold"), soft_wrap=True)

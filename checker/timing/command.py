@@ -9,6 +9,8 @@ import attrs
 from attrs import frozen
 
 from rackproof.checker.asking import ask, setting_of
+from rackproof.checker.explain.asked import of_cost
+from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.cost import CostReport
 from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.searched import Progress
@@ -39,7 +41,7 @@ class Cost:
 
     def tell(self, texts: Sequence[str]) -> int:
         """Find what the paths of every target take, and report."""
-        status, _ = ask(texts, self.session, self._found, self._show)
+        status, _ = ask(texts, self.session, self._found, self._show, self._footing)
         return status
 
     def _found(self, target: Target, scenario: Scenario, progress: Progress) -> CostReport:
@@ -48,6 +50,12 @@ class Cost:
         setting = setting_of(target, scenario, self.exam, ())
         bounds = Bounds(self.session.options.seconds or PATIENCE)
         return cost_of(target.label, setting, self.values, bounds, progress)
+
+    def _footing(self, report: CostReport) -> Footing:
+        known = report.durations.timing.quantities
+        names = [name for name in report.durations.values if name in known]
+        others = [name for name in names if name not in self.values]
+        return of_cost(report.target, self.values, self.exam, self.fixed, report.reasons, others)
 
     def _show(self, report: CostReport) -> None:
         report.show(self.session.terminal().out, self.session.verbosity)

@@ -6,13 +6,15 @@ A picture explains; nothing is decided by it. Its functions are called with plai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 from attrs import field, frozen
 
 from rackproof.model.kernel.domains import Identifiers
 from rackproof.model.kernel.system import Firing
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @frozen

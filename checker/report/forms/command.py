@@ -44,7 +44,8 @@ def export(
         target = _target(text)
         scenario = target.load()
         with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no part of the form
-            explanation = explained(target, scenario, names, fixed=fixed, exam=exam)
+            deep = FORMS[form].is_deep
+            explanation = explained(target, scenario, names, fixed=fixed, exam=exam, deep=deep)
         folder = Path(out).parent if out and out != "-" else Path()
         written = FORMS[form].write(attrs.evolve(explanation, folder=folder))
     except (Exception, SystemExit) as error:
@@ -64,11 +65,13 @@ def explained(
     *,
     fixed: bool = False,
     exam: str | None = None,
+    deep: bool = False,
 ) -> Explanation:
     """Explain the run of a target: the one that it has written down, or the shortest violation.
 
     names: the property that is to be violated, if any is named; of more than one, the first that
-    is. ``InputError`` where there is no such run, with what was found instead.
+    is. deep: with what needs exploring again. ``InputError`` where there is no such run, with what
+    was found instead.
     """
     if exam is not None and target.stack is None:
         raise InputError(f"--exam {exam}: {target.label} is no stack")
@@ -79,10 +82,10 @@ def explained(
         return explain_replay(scenario, replay(scenario), again)
     check("property", names, {prop.name for prop in scenario.case.setting.system.properties})
     if target.stack is not None:
-        return _of_stack(target, scenario, names, exam)
+        return _of_stack(target, scenario, names, exam, deep)
     cases = {AS_REPORTED: scenario.case, **({WITH_FIX: scenario.fix} if scenario.fix else {})}
     runs = tuple(_explored(label, case, names) for label, case in cases.items())
-    return _explained(Report(target.label, target.file, scenario, runs), runs[fixed], names)
+    return _explained(Report(target.label, target.file, scenario, runs), runs[fixed], names, deep)
 
 
 def _target(text: str) -> Target:
@@ -100,7 +103,7 @@ def _explored(label: str, case: Case, names: Sequence[str]) -> Run:
 
 
 def _of_stack(
-    target: Target, scenario: Scenario, names: Sequence[str], exam: str | None
+    target: Target, scenario: Scenario, names: Sequence[str], exam: str | None, deep: bool
 ) -> Explanation:
     """A stack in the exam that is named, or in that of its least violation."""
     from rackproof.scenarios.exams import exams  # noqa: PLC0415
@@ -116,7 +119,7 @@ def _of_stack(
     )
     violated = [(run, found) for run in runs if (found := _violation(run, names)) is not None]
     least = min(violated, key=lambda one: _size(one[1]), default=(runs[0], None))[0]
-    return _explained(Report(target.label, None, scenario, runs), least, names)
+    return _explained(Report(target.label, None, scenario, runs), least, names, deep)
 
 
 def _size(result: Result) -> tuple[int, int]:
@@ -132,12 +135,12 @@ def _violation(run: Run, names: Sequence[str]) -> Result | None:
     return next((found[name] for name in wanted if name in found), None)
 
 
-def _explained(report: Report, run: Run, names: Sequence[str]) -> Explanation:
+def _explained(report: Report, run: Run, names: Sequence[str], deep: bool) -> Explanation:
     result = _violation(run, names)
     if result is None:
         raise InputError(_nothing(report, run, names))
     again = f"rackproof verify {shlex.quote(report.target)}"
-    return explain(report, run, result, again)
+    return explain(report, run, result, again, deep=deep)
 
 
 def _nothing(report: Report, run: Run, names: Sequence[str]) -> str:

@@ -19,7 +19,9 @@ from rackproof.checker.report.stack import mended
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
 
-SUFFIXES: Final = (".html", *(form.suffix for form in FORMS.values()))
+OTHERS: Final = tuple(form for form in FORMS.values() if form.name != "html")
+"""The forms beside the page itself."""
+SUFFIXES: Final = (".html", *(form.suffix for form in OTHERS))
 
 
 @frozen
@@ -40,7 +42,7 @@ class Violation:
     @property
     def forms(self) -> dict[str, str]:
         """Where its other forms are, by what they are called."""
-        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in FORMS.values()}
+        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in OTHERS}
 
     @property
     def where(self) -> str:
@@ -111,9 +113,9 @@ def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
 
     back: the pages of the report by what they are called, from the index.
     """
-    forms = {f"{violation.stem}{form.suffix}": form for form in FORMS.values()}
+    forms = {f"{violation.stem}{form.suffix}": form for form in OTHERS}
     links = {name: f"../{address}" for name, address in back.items()}
-    links |= {form.name: file for file, form in forms.items()}
+    beside = {form.name: file for file, form in forms.items()}
     files = {file: form.write(violation.explanation) for file, form in forms.items()}
-    files[f"{violation.stem}.html"] = page(violation.explanation, links)
+    files[f"{violation.stem}.html"] = page(violation.explanation, links, beside=beside)
     return {f"{RUNS}/{file}": text for file, text in files.items()}
