@@ -213,6 +213,7 @@ def test_markdown_tells_all_that_is_known() -> None:
         "The nearest run that is safe",
         "What mends it",
         "The least that it takes",
+        "What could not be found out",
         "Timing",
         "Where this comes from",
     ]
