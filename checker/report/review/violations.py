@@ -14,7 +14,7 @@ from rackproof.checker.explain import Explanation, explain
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.review.folder import RUNS, Folder
+from rackproof.checker.report.review.folder import RUNS, Folder, called
 from rackproof.checker.report.stack import mended
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
@@ -66,11 +66,11 @@ class Violation:
 
     @property
     def pivot(self) -> str | None:
-        """The step at which it was decided, in words."""
-        pivot = self.explanation.pivot
-        if pivot is None:
+        """The step at which it was decided, in words, where that is not the last."""
+        pivot, steps = self.explanation.pivot, self.explanation.trace.steps
+        if pivot is None or pivot.number == len(steps):
             return None
-        step = self.explanation.trace.steps[pivot.number - 1]
+        step = steps[pivot.number - 1]
         return f"step {pivot.number}: {step.words}"
 
 
@@ -102,9 +102,7 @@ def _gravity(result: Result) -> tuple[bool, int, int]:
 
 
 def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
-    target = report.file.stem if report.file else report.target
-    label = "" if run.label == AS_REPORTED else run.label
-    stem = folder.stem(f"{target} {result.prop.name} {label}", RUNS, SUFFIXES)
+    stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
     again = f"rackproof verify {shlex.quote(report.target)}"
     told = explain(report, run, result, again, deep=deep)
     return Violation(report, run, result, stem, attrs.evolve(told, folder=folder.path / RUNS))
