@@ -34,12 +34,19 @@ test: env ## lint, types, tests
 
 # What the tests of pages and drawings use beside Python. They say so and pass over what is not there.
 .PHONY: browsers
-browsers: ## install what tests of pages look at them with: chromium, graphviz, mermaid, axe-core
+browsers: env ## install what the tests of pages look at them with: chromium, graphviz, mermaid and others
 	@command -v chromedriver dot >/dev/null || [ "$$(id -u)" != 0 ] || \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y chromium chromium-driver graphviz >/dev/null || \
 		echo 'no browser could be installed: the tests of pages will be passed over'
 	@npm install --silent --no-fund --no-audit --no-package-lock --prefix .tools mermaid@11.17.2 axe-core@4.14.1 || \
 		echo 'no mermaid and no axe-core: their tests will be passed over'
+	@[ -e .tools/xprof ] || { $(PIP) download --no-deps --dest .tools xprof==2.24.2 && \
+		.venv/bin/python -Ic "$$TRACE_VIEWER" && rm .tools/xprof-*.whl; } || \
+		echo 'no trace viewer: its tests will be passed over'
+
+# Chrome's trace viewer comes in a wheel of which nothing else is wanted.
+export TRACE_VIEWER := import glob, zipfile; wheel = zipfile.ZipFile(glob.glob(".tools/xprof-*.whl")[0]); \
+	wheel.extractall(".tools", [name for name in wheel.namelist() if "/trace_viewer_index." in name])
 
 .PHONY: docs
 docs: env ## write docs/matrix.md, counterexamples, mutants.md and repairs.md

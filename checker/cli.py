@@ -38,6 +38,8 @@ KINDS: Final = (
     "scope",
     "quantities",
     "durations",
+    "verdicts",
+    "terms",
 )
 
 
@@ -524,7 +526,9 @@ def report(
     return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 
-@cli.command(epilog="Example: rackproof diff stack:trtllm stack:trtllm-quiescent --exam crash")
+@cli.command(
+    epilog="Example: rackproof diff scenarios/bugs/dynamo-7930-guided-request-migrated.yaml"
+)
 @click.argument("targets", nargs=-1, required=True, metavar="A [B]")
 @click.option(
     "--with-fix", "fixed", is_flag=True, help="Compare a scenario with its own fix (B is left out)."
@@ -746,7 +750,7 @@ def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
     """List what there is, all of it or one KIND.
 
     A KIND is stacks, mechanisms, properties, faults, transitions, presets, bugs, drills, exams,
-    performance, questions or scope.
+    performance, questions, scope, quantities, durations, verdicts or terms.
     """
     from rackproof.checker.reference import listing  # noqa: PLC0415
 
@@ -760,7 +764,8 @@ def list_names(kind: tuple[str, ...] | None, by: str | None) -> int:
 @cli.command(epilog="Example: rackproof explain no-duplicate-tokens")
 @click.argument("name")
 def explain(name: str) -> int:
-    """Tell what a property, mechanism, stack, fault, transition, key, time or scenario is.
+    """Tell what a property, mechanism, stack, fault, transition, key, time or scenario is, what a
+    verdict means and what to do next, and what the terms of a report are.
 
     Of a property, a mechanism or a stack, the bundled bugs are told that have to do with it.
     """

@@ -16,6 +16,7 @@ import attrs
 from attrs import frozen
 
 from rackproof.checker.bugs import BY, Bug, bugs
+from rackproof.checker.glossary import TERMS, VERDICTS, Word
 from rackproof.checker.verdicts import counted
 from rackproof.scenarios.document import Pairs, Scalar, read
 from rackproof.scenarios.errors import MOST_NAMES_SHOWN, ScenarioError, hint
@@ -97,7 +98,7 @@ def explanation(name: str) -> list[str]:
     """All that is known of a name, whatever kinds of things it names; or of a scenario's file."""
     if name.endswith((".yaml", ".yml")) and is_file(name):
         return _scenario(Path(name))
-    wanted = kebab(_bare(name))
+    wanted = kebab(_bare(name)).replace(" ", "-")
     kinds = ["stacks"] if name.startswith("stack:") else list(_ENTRIES)
     lines: list[str] = []
     names: set[str] = set()
@@ -439,6 +440,15 @@ def _question(name: str) -> list[str]:
     return [*_paragraph(asked(name)), f"  rackproof simulate {example} --ask {name}"]
 
 
+def _words(words: Mapping[str, Word]) -> list[Entry]:
+    return [Entry(name, word, lambda word: word.text, _word) for name, word in words.items()]
+
+
+def _word(word: Word) -> list[str]:
+    """What a word means, and what to do next."""
+    return _paragraph(word.text) + (_paragraph(f"Next: {word.do}") if word.do else [])
+
+
 def scope_texts() -> dict[str, str]:
     """What each field of a scope is, in a sentence or two."""
     from rackproof.model.request import Request  # noqa: PLC0415
@@ -502,6 +512,8 @@ _ENTRIES: Final[dict[str, Callable[[], Sequence[Entry]]]] = {
     "scope": _scope,
     "quantities": _quantities,
     "durations": _durations,
+    "verdicts": lambda: _words(VERDICTS),
+    "terms": lambda: _words(TERMS),
 }
 _ONE: Final = {
     "stacks": "stack",
@@ -518,4 +530,6 @@ _ONE: Final = {
     "scope": "key of a scope",
     "quantities": "quantity of time",
     "durations": "duration",
+    "verdicts": "verdict",
+    "terms": "term",
 }

@@ -79,7 +79,8 @@ def _write_forms(
     from rackproof.checker.report.forms import FORMS  # noqa: PLC0415
 
     again = f"rackproof replay {shlex.quote(str(path))}"
-    explained = attrs.evolve(explain(report, run, result, again), folder=path.parent)
+    deep = any(FORMS[name].is_deep for name in forms)
+    explained = attrs.evolve(explain(report, run, result, again, deep=deep), folder=path.parent)
     for form in (FORMS[name] for name in forms if name != "yaml"):
         path.with_name(path.stem + form.suffix).write_text(form.write(explained), "utf-8")
 
@@ -105,7 +106,8 @@ def as_yaml(
     length = {"steps": trace.lead, "faults": trace.faults}
     document = CommentedMap()
     document["rackproof"] = VERSION
-    document["name"] = f"{title}: {prop.name} is violated" if prop else title
+    outcome = f"{prop.name} is violated" if prop else ""
+    document["name"] = title if title.endswith(outcome) else f"{title}: {outcome}"
     if source:
         document["source"] = source
     document.update(origin)

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("model", "invariants", "scenarios", "checker")
-SHIPPED = ("*.py", "*.yaml", "*.j2", "py.typed", "performance/data/*")
+SHIPPED = ("*.py", "*.yaml", "*.j2", "*.css", "*.js", "py.typed", "performance/data/*")
 
 
 def files(*patterns: str, folders: tuple[str, ...] = FOLDERS) -> set[Path]:

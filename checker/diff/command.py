@@ -21,7 +21,7 @@ from rackproof.checker.diff.gained import Both
 from rackproof.checker.diff.revisions import Looking, Repository, Revision, as_revision, looked_at
 from rackproof.checker.diff.side import Side
 from rackproof.checker.diff.sides import Make, Sides, sides_of, target_of, with_fix
-from rackproof.checker.diff.subject import Asked
+from rackproof.checker.diff.subject import MOST_STATES, Asked
 from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.difference.data import as_data
 from rackproof.checker.report.difference.markdown import as_markdown
@@ -37,6 +37,8 @@ from rackproof.scenarios.worlds import InputError
 
 COST_SECONDS: Final = 10.0
 """For each exploration of times, where nobody says how long."""
+STATES_AN_EXAM: Final = 2_000
+"""States of which all moves are followed, where stacks are compared in every exam."""
 Word = str | Revision
 
 
@@ -102,9 +104,20 @@ class Diff:
         else:
             target_of(word).load()
 
+    def _check_exam(self, words: Sequence[Word]) -> None:
+        """Refuse an exam where there is no stack, and a stack in every exam beside what is none."""
+        stacks = _stacks(words)
+        if self.exam is not None and not stacks:
+            raise InputError(f"--exam {self.exam}: is for stacks, and {words[0]} is none")
+        if self.exam is None and 0 < len(stacks) < len(words):
+            raise InputError(
+                f"{stacks[0]} sits many exams, and the other is one world: give --exam"
+            )
+
     def _sides(self, words: Sequence[Word], stack: ExitStack) -> tuple[Sides, Sides]:
         """Both sides; commits are looked at by processes that run beside one another."""
         asked = self._asked(words)
+        self._check_exam(words)
         if len(words) == 1:
             assert isinstance(words[0], str), "a commit is compared with another"
             return with_fix(words[0], asked)
@@ -122,10 +135,10 @@ class Diff:
 
     def _asked(self, words: Sequence[Word]) -> Asked:
         options = self.session.options
-        targets = [word.target if isinstance(word, Revision) else word for word in words]
-        is_one = self.exam is not None or not any(t.startswith("stack:") for t in targets)
+        is_one = self.exam is not None or not _stacks(words)
         costs = is_one if self.costs is None else self.costs
-        return Asked(options.seconds, options.memory, options.workers, costs)
+        states = MOST_STATES if is_one else STATES_AN_EXAM
+        return Asked(options.seconds, options.memory, options.workers, costs, states)
 
     def _compared(self, mine: Make, theirs: Make, progress: Progress) -> Comparison:
         first = mine(None, progress)
@@ -195,6 +208,12 @@ def _is_same(one: Word, other: Word) -> bool:
     return one == other
 
 
+def _stacks(words: Sequence[Word]) -> list[str]:
+    """Those that are stacks."""
+    targets = [word.target if isinstance(word, Revision) else word for word in words]
+    return [target for target in targets if target.startswith("stack:")]
+
+
 def _known(looking: Looking) -> Sides:
     """The sides that another process has looked at."""
 
@@ -210,7 +229,7 @@ def _paired(mine: Sides, theirs: Sides) -> tuple[list[tuple[Make, Make]], Both]:
         return [(*mine.values(), *theirs.values())], Both()  # type: ignore[list-item]
     common = [case for case in mine if case in theirs]
     if not common:
-        raise InputError("a stack in all its exams is compared with another stack; give --exam")
+        raise InputError("there is no exam that both sit")
     alone = Both(
         tuple(case for case in mine if case not in theirs),
         tuple(case for case in theirs if case not in mine),
@@ -221,8 +240,8 @@ def _paired(mine: Sides, theirs: Sides) -> tuple[list[tuple[Make, Make]], Both]:
 def _check_common(names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
     if comparisons and not any(c.has_something_in_common for c in comparisons):
         raise InputError(
-            f"{names[0]} and {names[-1]} have nothing in common: no transition, no field and no "
-            "property has the same name in both"
+            f"{names[0]} and {names[-1]} have nothing in common: no field and no property has the "
+            "same name in both"
         )
 
 
@@ -277,8 +296,16 @@ def _next_moves(comparisons: Sequence[Comparison]) -> Iterator[str]:
     worse = list(worsened(comparisons))
     if worse:
         comparison, _ = worse[0]
-        yield f"rackproof verify {shlex.quote(comparison.theirs.target)} shows what is violated"
+        yield _verify(comparison.theirs.target)
     if any(each.is_open for c in comparisons for each in c.verdicts):
-        yield "give more time with --time-limit, for what is inconclusive"
+        yield "give it longer with --time-limit, for what is inconclusive"
     if not worse and any(c.differs for c in comparisons):
         yield "-v tells every run in which the two part"
+
+
+def _verify(target: str) -> str:
+    """How to look more closely at what is violated in a target, perhaps of a commit."""
+    revision = as_revision(target)
+    text = revision.target if revision else target
+    there = f"  # in {revision.name}" if revision else "  # tells why, and what mends it"
+    return f"rackproof verify {shlex.quote(text)} --explain{there}"

@@ -87,9 +87,8 @@ class Comparison:
 
     @property
     def has_something_in_common(self) -> bool:
-        """Whether there is any transition, field or property of the same name."""
+        """Whether there is a field or a property of the same name."""
         pairs = (
-            (self.mine.rules, self.theirs.rules),
             (self.mine.fields, self.theirs.fields),
             (self.mine.properties, self.theirs.properties),
         )

@@ -198,7 +198,7 @@ class Looking:
             environment["PYTHONPATH"] = str(self.packages / which)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-B", "-c", code, *arguments],
+                [sys.executable, "-P", "-c", code, *arguments],
                 cwd=self.tree,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -227,7 +227,8 @@ class Looking:
     @property
     def _last_words(self) -> str:
         lines = self.log.read_text("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else "it ended without a word"
+        own = f"{self.packages}/laid-over/"
+        return lines[-1].replace(own, "") if lines else "it ended without a word"
 
     def _verdicts_alone(self, why: str) -> Side:
         """What the checker of the commit itself tells; ``InputError`` where that is nothing."""

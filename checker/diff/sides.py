@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from rackproof.checker.diff.side import Side
 from rackproof.checker.diff.subject import Asked, Subject
 from rackproof.checker.searched import Progress
+from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
-from rackproof.checker.verify import AS_REPORTED, WITH_FIX
+from rackproof.checker.verify import AS_REPORTED, WITH_FIX, failure
 from rackproof.scenarios.exams import Exam, exams, named
 from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.schema import Scenario
@@ -27,19 +29,17 @@ Sides = Mapping[str, Make]
 
 def target_of(text: str) -> Target:
     """The one target that a text stands for."""
-    if is_folder(text):
+    if text.strip() and is_folder(Path(text)):
         raise InputError(f"{text}: is a folder; give a scenario, a stack or a world")
     return expand([text]).found[0]
 
 
 def sides_of(text: str, asked: Asked, exam: str | None = None, label: str | None = None) -> Sides:
-    """The sides of a target: of a stack one for each exam, of anything else one."""
+    """The sides of a target: of a stack one for each exam, or for one; of anything else one."""
     target = target_of(text)
     name = label or text
     if target.stack is not None:
         return _of_stack(check_stack(target.stack), name, asked, exam)
-    if exam is not None:
-        raise InputError(f"--exam {exam}: is for stacks, and {text} is none")
     scenario = target.load()
     return {AS_REPORTED if scenario.fix else "": _case(scenario, name, asked, fixed=False)}
 
@@ -61,7 +61,19 @@ def with_fix(text: str, asked: Asked) -> tuple[Sides, Sides]:
 def _case(scenario: Scenario, name: str, asked: Asked, *, fixed: bool) -> Make:
     case = scenario.fix if fixed and scenario.fix else scenario.case
     label = WITH_FIX if fixed else AS_REPORTED if scenario.fix else ""
-    return Subject(name, label, case.setting, asked).side
+    subject = Subject(name, label, case.setting, asked)
+
+    def make(like: Side | None, progress: Progress | None) -> Side:
+        """Whatever is wrong with the world is told as its author's mistake."""
+        try:
+            return subject.side(like, progress)
+        except (Exception, SystemExit) as error:
+            wrong = failure(error, scenario)
+            if wrong.status is not Status.BAD_INPUT:
+                raise
+            raise InputError("\n".join(wrong.lines)) from error
+
+    return make
 
 
 def _of_stack(stack: str, name: str, asked: Asked, exam: str | None) -> Sides:

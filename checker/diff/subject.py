@@ -16,6 +16,8 @@ from rackproof.checker.compare import compare
 from rackproof.checker.diff.rules import Forms, Guards, digest, domain_in_words, families, family
 from rackproof.checker.diff.side import Act, Behaviour, Column, Costs, Judged, Rule, Side
 from rackproof.checker.lowering import Relation, lower
+from rackproof.checker.native import Native
+from rackproof.checker.native.columns import columns
 from rackproof.checker.report.setting import parts, written
 from rackproof.checker.report.steps import run_in_words
 from rackproof.checker.search import Limits, Snapshot
@@ -212,16 +214,17 @@ class Subject:
         )
 
     def _behaviour(self, progress: Progress | None) -> Behaviour:
-        graph = Graph(self.system)
-        moves, reason = _walked(graph, self.asked, progress)
-        table = np.array([self.system.schema.flatten(state) for state in graph.states])
-        columns, indices = [], []
-        for field in Fields(self.system).all:
-            column, index = _column(self.system, field, table)
-            columns.append(column)
+        walk = _Walk(self, progress)
+        table = walk.table()
+        found, indices = [], []
+        fields = Fields(self.system)
+        for field in fields.all:
+            column, index = _column(field, fields.short[field.label], table)
+            found.append(column)
             indices.append(index)
-        states = np.array(indices, dtype=np.int64).T.tolist() or [[] for _ in graph.states]
-        return Behaviour(self._acts, tuple(columns), tuple(map(tuple, states)), moves, reason)
+        states = np.array(indices, dtype=np.int64).T.tolist() or [[] for _ in table]
+        moves = tuple(walk.moves)
+        return Behaviour(self._acts, tuple(found), tuple(map(tuple, states)), moves, walk.reason)
 
     def _costs(self, progress: Progress | None) -> Costs | None:
         """What the paths take, where it is asked and the world says how long things do."""
@@ -239,25 +242,63 @@ def _time(value: float | Callable[..., float]) -> str:
     return "none" if value == math.inf else in_units(exact(value))
 
 
-def _walked(
-    graph: Graph, asked: Asked, progress: Progress | None
-) -> tuple[tuple[tuple[tuple[int, int], ...], ...], str | None]:
-    """The moves of the states within the limits, and why there are more, if so."""
-    begun, seconds = time.monotonic(), asked.seconds or SECONDS
-    moves: list[tuple[tuple[int, int], ...]] = []
-    while len(moves) < len(graph.states):
-        spent = time.monotonic() - begun
-        if len(moves) == asked.states:
-            return tuple(moves), f"more than {asked.states:,} states"
-        if spent > seconds:
-            return tuple(moves), f"the time limit of {in_words(seconds)}"
-        if progress is not None and len(moves) % 256 == 0:
-            progress(Snapshot(len(moves), 0, spent, doing=f"following {len(moves):,} states"))
-        moves.append(tuple(graph.of(len(moves))))
-    return tuple(moves), None
+class _Walk:
+    """The states within the limits, and their moves; by native code, unless the lowered state
+    leaves something out that a step changes.
+
+    reason: why there are more states, if so.
+    """
+
+    def __init__(self, subject: Subject, progress: Progress | None) -> None:
+        self.subject, self.asked, self.relation = subject, subject.asked, subject.relation
+        self.moves: list[tuple[tuple[int, int], ...]] = []
+        self.plain = Graph(subject.system) if self.relation.unread else None
+        self.native = Native(self.relation)
+        self.words = [self.native.layout.pack(self.relation.initial)]
+        self.numbers = {self.words[0]: 0}
+        self.reason = self._walked(progress)
+
+    def _walked(self, progress: Progress | None) -> str | None:
+        begun, seconds = time.monotonic(), self.asked.seconds or SECONDS
+        find = self._natively if self.plain is None else self.plain.of
+        states = self.words if self.plain is None else self.plain.states
+        while len(self.moves) < len(states):
+            done, spent = len(self.moves), time.monotonic() - begun
+            if done == self.asked.states:
+                return f"more than {done:,} states"
+            if spent > seconds:
+                return f"the time limit of {in_words(seconds)}"
+            if progress is not None and done % 256 == 0:
+                progress(Snapshot(done, 0, spent, doing=f"following {done:,} states"))
+            self.moves.append(tuple(find(done)))
+        return None
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The number among all firings of each action."""
+        numbers = {firing: number for number, firing in enumerate(self.subject.system.firings())}
+        return [numbers[action.firing] for action in self.relation.actions]
+
+    def _natively(self, state: int) -> Iterator[tuple[int, int]]:
+        for action, after in self.native.moves(self.words[state]):
+            number = self.numbers.setdefault(after, len(self.words))
+            if number == len(self.words):
+                self.words.append(after)
+            yield self._order[action], number
+
+    def table(self) -> Any:
+        """The ordinals of every slot in every state."""
+        if self.plain is not None:
+            return np.array([self.subject.system.schema.flatten(s) for s in self.plain.states])
+        stored = np.array(self.words, dtype=np.uint64).tobytes()
+        known = columns(self.relation, self.native.layout, stored)
+        table = np.tile(np.array(self.relation.initial, dtype=np.int64), (len(self.words), 1))
+        for slot, column in known.items():
+            table[:, slot] = column
+        return table
 
 
-def _column(system: System, field: Field, table: Any) -> tuple[Column, list[int]]:
+def _column(field: Field, short: str, table: Any) -> tuple[Column, list[int]]:
     """A field with the values it takes in some states, and the index of the one that each has."""
     if field.is_set:
         weights = np.array([2**n for n in range(len(field.slots))], dtype=object)
@@ -266,9 +307,8 @@ def _column(system: System, field: Field, table: Any) -> tuple[Column, list[int]
         packed = table[:, field.slots[0]]
     found, index = np.unique(packed, return_inverse=True)
     values = tuple(field.words(_value(field, int(value))) for value in found)
-    path = family(system, field.slots[0], field.is_set)
+    path = family(field.system, field.slots[0], field.is_set)
     is_phase = not field.is_set and isinstance(field.domain, Enumeration | Truth)
-    short = Fields(system).short[field.label]
     return Column(field.label, short, path, values, is_phase), index.tolist()
 
 

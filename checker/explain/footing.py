@@ -53,6 +53,7 @@ def _flags(options: Options) -> Iterator[str]:
         yield f"--time-limit {asked.duration(options.seconds)}"
     if options.memory is not None:
         yield f"--memory {options.memory}B"
+    yield from (f"--exam {shlex.quote(name)}" for name in options.exams)
     for name in ("coverage", "reduce", "repair"):
         if getattr(options, name):
             yield f"--{name}"
@@ -134,7 +135,8 @@ def _undecided(report: Report, options: Options) -> Iterator[str]:
 
 def _inputs(report: Report) -> Iterator[str]:
     """The faults, sizes and concerns that were left out."""
-    settings = [run.case.setting for run in report.runs if run.label != WITH_FIX]
+    reported = [run for run in report.runs if run.label != WITH_FIX]
+    settings = [run.case.setting for run in reported or report.runs]
     unseen = _faults_left_out(settings)
     if unseen:
         yield f"faults without a budget ({_some(unseen)})"

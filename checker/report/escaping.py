@@ -39,7 +39,12 @@ _LINK: Final = re.compile(r"https?://[\w.~%/?#=&+:@,-]+")
 
 def line(text: str) -> str:
     """A text on one line, in which nothing steers."""
-    return shown(text.strip()).replace("\n", "\\n")
+    return visible(text.strip())
+
+
+def visible(text: str) -> str:
+    """A text on one line, with the blanks around it, in which nothing steers."""
+    return shown(text).replace("\n", "\\n")
 
 
 def in_markdown(text: str) -> str:

@@ -65,7 +65,7 @@ class _Told:
         if told.unexplained:
             lines.append(f"The steps are not explained: {told.unexplained}")
         if any(not moment.matters for moment in told.moments):
-            lines.append("Steps in [brackets] do not matter for it: it is as well without them.")
+            lines.append("Steps in [brackets] do not matter: it comes to the same without them.")
         yield from ("", *(_indented(line) for line in lines if line))
 
     def _steps(self) -> Iterator[RenderableType]:
@@ -95,14 +95,7 @@ class _Told:
     def _rows(self, moment: Moment) -> Iterator[tuple[str, Text]]:
         if moment.why:
             yield "because", _conditions(moment.why, moment.number)
-        used, rest = list[str](), list[str]()
-        for change in moment.step.changes:
-            field = self.all.fields.by_label[change.label]
-            if not moment.step.spends(change.label):
-                words = f"{field.words(change.before)} -> {field.words(change.after)}"
-                told = f"{self.all.name(field)}: {words}"
-                users = moment.users.get(change.label)
-                (used if users else rest).append(f"{told}{_users(users)}" if users else told)
+        used, rest = changes_in_words(self.all, moment)
         if used:
             yield "changes", Text("; ".join(used))
         if rest:
@@ -124,10 +117,10 @@ class _Told:
             "Where it goes wrong",
             [
                 f"{told.where}:" if told.failing else f"{told.where}." if told.where else "",
-                *(f"  {_since(c, None)}" for c in told.failing),
+                *(f"  {since_in_words(c, None)}" for c in told.failing),
             ],
         )
-        stays = [f"  {_since(condition, None)}" for condition in told.stays[:MOST_TOLD]]
+        stays = [f"  {since_in_words(condition, None)}" for condition in told.stays[:MOST_TOLD]]
         if len(told.stays) > MOST_TOLD:
             stays.append(f"  and {len(told.stays) - MOST_TOLD} more")
         if stays:
@@ -161,6 +154,7 @@ class _Told:
 
     def _footing(self) -> Iterator[RenderableType]:
         footing, source = self.all.footing, self.all.source
+        yield from _section("Not found out", self.all.untold)
         yield from _section("Not checked", footing.not_checked)
         yield from _section("What to do next", footing.next_moves)
         lines = [f"As reported: {source}"] if source else []
@@ -195,7 +189,7 @@ def _labelled(rows: Iterable[tuple[str, Text]]) -> RenderableType:
 
 def _conditions(conditions: Sequence[Condition], number: int) -> Text:
     """What made a step possible: first what an earlier step has made so."""
-    made = [_since(c, number) for c in conditions if c.since is not None]
+    made = [since_in_words(c, number) for c in conditions if c.since is not None]
     always = [c.text for c in conditions if c.since is None]
     told = Text("; ".join(made))
     if always:
@@ -204,18 +198,36 @@ def _conditions(conditions: Sequence[Condition], number: int) -> Text:
     return told
 
 
-def _since(condition: Condition, number: int | None) -> str:
+def since_in_words(condition: Condition, number: int | None) -> str:
     """A condition with the step that made it so."""
     if condition.since is None:
         return condition.text if number is not None else f"{condition.text} (from the start)"
     return f"{condition.text} (step {condition.since})"
 
 
-def _users(users: Sequence[int]) -> str:
-    """For what later step a change is needed."""
+def changes_in_words(explanation: Explanation, moment: Moment) -> tuple[list[str], list[str]]:
+    """What a step changed that something depends on, and for what; and what else it changed."""
+    used, rest = list[str](), list[str]()
+    for change in moment.step.changes:
+        field = explanation.fields.by_label[change.label]
+        if not moment.step.spends(change.label):
+            words = f"{field.words(change.before)} -> {field.words(change.after)}"
+            told, users = f"{explanation.name(field)}: {words}", moment.users.get(change.label)
+            if users:
+                used.append(f"{told}{users_in_words(explanation, users)}")
+            else:
+                rest.append(told)
+    return used, rest
+
+
+def users_in_words(explanation: Explanation, users: Sequence[int]) -> str:
+    """For what a change is needed later: steps, and the violation or the loop by itself."""
     steps = [str(number) for number in users if number != END]
     told = [f"step{'s' if steps[1:] else ''} {', '.join(steps)}"] if steps else []
-    return f" (for {' and '.join([*told, *(['the violation'] if END in users else [])])})"
+    if END in users:
+        end = "the violation" if explanation.prop else "the end"
+        told.append("the loop" if explanation.trace.loop is not None else end)
+    return f" (for {' and '.join(told)})"
 
 
 def _mistaken(belief: Belief) -> Text:

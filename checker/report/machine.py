@@ -180,11 +180,14 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
     of all fields at the start, by path. Each of ``steps`` has beside what every trace has its
     ``number``, the ``message`` (``source`` and ``target``, names of lanes), the ``state`` after it,
     ``why`` (tests: ``text``, and ``since``, the step that made it so, or null), ``causes`` (numbers
-    of steps), ``matters``, ``needed`` (null: not asked) and ``beliefs`` (``who``, ``subject``,
+    of steps), ``users`` (by a field that it changed, the steps that depend on that; 0: the
+    violation), ``matters``, ``needed`` (null: not asked) and ``beliefs`` (``who``, ``subject``,
     ``believed``, ``truth``, ``agrees``). Where they are known: ``where``, ``reads`` (fields),
-    ``timing_words``, ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that
-    differs, ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay.
-    ``footing``: ``reproduce``, ``not_checked``, ``next_moves``.
+    ``failing`` and ``stays`` (tests), ``enough`` (steps), ``necessity``, ``timing_words``,
+    ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that differs,
+    ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay; ``unexplained``
+    and ``untold``: what could not be found out. ``footing``: ``reproduce``, ``not_checked``,
+    ``next_moves``. What each means is told in ``checker/explain/explanation.py``.
     """
     trace, prop = explained.trace, explained.prop
     run = _violation(trace, explained.timing, explained.culprits, explained.fewest_faults)
@@ -195,6 +198,10 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
         "scope": explained.scope,
         "where": explained.where,
         "reads": list(explained.reads),
+        "failing": _data(explained.failing),
+        "stays": _data(explained.stays),
+        "enough": list(explained.enough),
+        "necessity": list(explained.necessity),
         "timing_words": list(explained.timing_words),
         "pivot": _data(explained.pivot),
         "near_miss": near
@@ -203,6 +210,8 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
         "mends": _data(explained.mends),
         "facts": [{"fact": f, "found": found, "met": met} for f, found, met in explained.facts],
         "complaints": list(explained.complaints),
+        "unexplained": explained.unexplained,
+        "untold": list(explained.untold),
     }
     return {
         "title": explained.title,
@@ -228,6 +237,7 @@ def _moment(explained: Explanation, moment: Moment) -> dict[str, Any]:
         "message": _data(moment.message),
         "why": _data(moment.why),
         "causes": list(moment.causes),
+        "users": _data(moment.users),
         "matters": moment.matters,
         "needed": moment.needed,
         "beliefs": _data(moment.beliefs),

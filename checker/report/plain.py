@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from rackproof.checker.report.counterexample import counterexample
+from rackproof.checker.report.screen import shown
+from rackproof.checker.report.shell import argument
 from rackproof.checker.verdicts import Verdict
 from rackproof.checker.verify import Report
 
@@ -22,11 +24,15 @@ def as_text(report: Report) -> str:
     """What falls short, and the counterexamples behind it."""
     lines = [f"{report.name} ({report.target})" if report.scenario else report.target]
     lines += [f"  {line}" for line in shortfalls(report)]
-    for run in report.runs:
-        for result in run.results:
-            if report.scenario and result.trace is not None and result.complaint:
-                again = f"rackproof verify {report.target}"
-                lines += ["", *counterexample(report, result, again)]
+    again = f"rackproof verify {argument(report.target)}"
+    violated = [
+        result
+        for run in report.runs
+        for result in run.results
+        if result.trace is not None and result.complaint
+    ]
+    for result in violated:
+        lines += ["", *counterexample(report, result, again)]
     if report.failure and report.failure.traceback:
         lines += ["", report.failure.traceback]
-    return "\n".join(lines)
+    return shown("\n".join(lines if violated else [*lines, f"  To see it again: {again}"]))

@@ -18,6 +18,7 @@ from rackproof.checker.timing.reach import Reached, TimedRun, violations
 from rackproof.checker.trace import Trace, run
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Property, Scope, System
+from rackproof.scenarios.worlds import InputError
 
 MOST_CLASSES: Final = 2_000
 """State classes that are looked at for another run."""
@@ -107,13 +108,23 @@ def _ways(timing: Possible, prop: Property, graph: Graph) -> Iterator[Way]:
     system = graph.system
     known, values = timing.timing.durations.timing.quantities, timing.timing.durations.values
     for name, value in timing.kinder[:MOST_TRIED]:
-        found = _reached(with_values(system, {name: value}), prop, graph).violated.get(prop.name)
+        found = _violating(with_values(system, {name: value}), prop, graph)
         as_it_is = found and possible(_again(found.trace, system))
         where = as_it_is and as_it_is.where(name)
         if found is not None and where:
             condition, nearest = where
             trace = _again(found.trace, with_values(system, {name: float(nearest)}))
             yield Way(condition, in_units(values[name]), known[name].source, trace)
+
+
+def _violating(system: System, prop: Property, graph: Graph) -> TimedRun | None:
+    """A run that violates a property within the times of a system; None where none does, or where
+    they contradict each other: something takes longer at least than at most.
+    """
+    try:
+        return _reached(system, prop, graph).violated.get(prop.name)
+    except InputError:
+        return None
 
 
 def _again(trace: Trace, system: System) -> Trace:

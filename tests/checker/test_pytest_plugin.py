@@ -68,6 +68,7 @@ def test_a_vacuous_pass_fails(folder: Path) -> None:
     status, out = outcome(folder)
     assert status == 1
     assert "fails-last: vacuous: this never happens: a request failed" in out
+    assert "  To see it again: rackproof verify " in out
 
 
 def test_out_of_time_fails(folder: Path) -> None:

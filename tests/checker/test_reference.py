@@ -7,8 +7,10 @@ import attrs
 import pytest
 
 from rackproof.checker.bugs import bugs, read_bug
-from rackproof.checker.cli import KINDS, run
+from rackproof.checker.cli import KINDS, cli, run
+from rackproof.checker.glossary import TERMS, VERDICTS
 from rackproof.checker.reference import SCENARIOS
+from rackproof.checker.verdicts import Verdict
 from rackproof.invariants import CATALOGUE
 from rackproof.model.build import TRANSITIONS
 from rackproof.model.protocol import CONCERNS, Protocol, mechanisms
@@ -264,3 +266,26 @@ def test_what_a_bug_is_about_is_read_off_its_file(
     bug = read_bug(path)
     assert (bug.stack, bug.properties, bug.mechanisms) == expected
     assert bug.headings("mechanism") == (list(bug.mechanisms) or ["no mechanism"])
+
+
+def test_every_verdict_is_explained_with_what_to_do_next(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert listed(capsys, "verdicts") == [verdict.value for verdict in Verdict]
+    for verdict in Verdict:
+        out = explained(capsys, verdict.value)
+        assert out.startswith(f"{verdict.value} (verdict)\n")
+        assert "  Next: " in out
+
+
+@pytest.mark.parametrize("name", ["fault", "lease", "exam", "attempt", "lasso", "near miss"])
+def test_the_terms_of_a_report_are_explained(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert f"{name.lower().replace(' ', '-')} (term)" in explained(capsys, name)
+
+
+def test_what_the_glossary_names_exists() -> None:
+    words = [*VERDICTS.values(), *TERMS.values()]
+    text = " ".join(f"{word.text} {word.do}" for word in words)
+    assert set(re.findall(r"rackproof ([a-z-]+)", text)) <= cli.commands.keys()
+    options = {name for c in cli.commands.values() for p in c.params for name in p.opts}
+    assert set(re.findall(r"--[a-z-]+", text)) <= options

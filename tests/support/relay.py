@@ -7,7 +7,9 @@ is handed to it. ``explained`` is that run with everything found out about it, b
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 import networkx as nx
 from attrs import evolve as with_changes
@@ -22,7 +24,7 @@ from rackproof.checker.explain import (
     Pivot,
     Smallest,
 )
-from rackproof.checker.timing.possible import Possible, charges, possible
+from rackproof.checker.timing.possible import charges, possible
 from rackproof.checker.trace import Trace, for_ever, run
 from rackproof.model.kernel import (
     Belief,
@@ -228,7 +230,7 @@ SHORT = (
 )
 
 
-def moments(trace: Trace, timing: Possible) -> tuple[Moment, ...]:
+def moments(trace: Trace, times: Iterable[Fraction]) -> tuple[Moment, ...]:
     """Its steps, with times, costs and beliefs; each depends on the one before."""
     drawn = trace.system.picture
     assert drawn is not None
@@ -244,25 +246,31 @@ def moments(trace: Trace, timing: Possible) -> tuple[Moment, ...]:
             beliefs=tuple(drawn.beliefs(step.after)),
         )
         for number, (step, at, charge) in enumerate(
-            zip(trace.steps, timing.times, charges(trace), strict=False), 1
+            zip(trace.steps, times, charges(trace), strict=False), 1
         )
     )
 
 
 def bare(trace: Trace, title: str = "A run") -> Explanation:
     """A run with what is there of every run."""
-    drawn, timing = trace.system.picture, possible(trace)
-    assert drawn is not None
+    timing = possible(trace)
     assert timing is not None
+    told = untimed(trace, title, timing.times)
+    return with_changes(told, timing=timing, timing_words=tuple(timing.lines))
+
+
+def untimed(trace: Trace, title: str, times: Iterable[Fraction]) -> Explanation:
+    """A run whose steps happen when they are said to."""
+    drawn = trace.system.picture
+    assert drawn is not None
     return Explanation(
         title,
         trace,
-        moments(trace, timing),
+        moments(trace, times),
         drawn.lanes,
         Footing("rackproof verify relay.py:world"),
         LIVING,
         f"violated: {trace.faults} fault, {len(trace.steps)} steps",
-        timing=timing,
     )
 
 
@@ -327,7 +335,8 @@ def long(steps: int = 200, count: int = 30) -> Explanation:
         name = ("send", "emit", "emit", "crash")[number % 4]
         dead = number // 4 >= count
         firings.append(firing("shift") if dead else firing(name, worker))
-    return bare(run(system(count, 2 * steps), firings), "A long run")
+    times = (Fraction(number, 100) for number in itertools.count())
+    return untimed(run(system(count, 2 * steps), firings), "A long run", times)
 
 
 def endless() -> Explanation:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from attrs import frozen
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.report.counterexample import counterexample
-from rackproof.checker.report.screen import UNSHOWN, shown
+from rackproof.checker.report.shell import argument
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Result, Verdict
@@ -28,7 +27,6 @@ from rackproof.scenarios.stacks import stack_file
 ROOTS: Final = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where the files of a project are, in the environment of a build."""
 NOT_DONE: Final = "not verified: interrupted before its turn or its end"
-_STEERS: Final = re.compile(rf"[\\'\n]|{UNSHOWN.pattern}")
 _LINE: Final = re.compile(r":(\d{1,9}): ")
 
 
@@ -94,20 +92,6 @@ class Check:
             return counterexample(self.report, self.result, self.reproduce)
         told = [] if self.result is None else [f"  {self.result.prop.statement}"]
         return [*told, *filter(None, [self.traceback]), f"  To see it again: {self.reproduce}"]
-
-
-def argument(text: str) -> str:
-    """A text as an argument in a shell, on one line; what steers is written as bash reads it."""
-    if shown(text) == text and "\n" not in text:
-        return shlex.quote(text)
-    return f"$'{_STEERS.sub(_escaped, text)}'"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if found[0] in "\\'":
-        return f"\\{found[0]}"
-    return f"\\x{code & 0xFF:02x}" if code < 0x80 or 0xDC80 <= code < 0xDD00 else f"\\u{code:04x}"
 
 
 def checks(reports: Iterable[Report]) -> list[Check]:

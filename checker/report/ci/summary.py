@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import html
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rackproof.checker.exams import Examined
+from rackproof.checker.engines import Options
 from rackproof.checker.explain import explain
+from rackproof.checker.explain.footing import of_report
 from rackproof.checker.report.ci.checks import Check, checks
 from rackproof.checker.report.escaping import MENTIONS, UNSEEN, fenced, in_markdown, line
 from rackproof.checker.report.forms.mermaid import mermaid
-from rackproof.checker.report.setting import assumed, scope_in_words
-from rackproof.checker.verdicts import Verdict, counted
-from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.checker.report.setting import scope_in_words
+from rackproof.checker.verdicts import counted
+from rackproof.checker.verify import Report
 
 LARGEST: Final = 1024 * 1024
 """Bytes of a job summary; GitHub shows nothing at all of a larger one."""
@@ -125,37 +125,24 @@ def _unchecked(reports: Sequence[Report]) -> str:
 
 
 def not_checked(report: Report) -> Iterator[str]:
-    """What a report says nothing of, in sentences."""
+    """What was explored, and what a report says nothing of."""
     for run in report.runs:
         case = f"{run.label}: " if len(report.runs) > 1 else ""
         if words := scope_in_words(run.case.setting):
             yield f"{case}explored was {words}"
-        if not isinstance(report, Examined):
-            yield from (case + text for text in _unjudged(run))
-    if isinstance(report, Examined) and report.runs:
-        judged = {result.prop.name for _, result in report.judged}
-        names = [r.prop.name for r in report.runs[0].results if r.prop.name not in judged]
+    if report.runs:
+        names = _uncounted(report)
         if names:
-            yield f"there is nothing in these exams that these speak of: {_several(names)}"
-    if report.scenario is not None and (told := assumed(report.scenario.case.setting)):
-        yield told
+            yield f"does not count: {_several(names)}"
+        yield from of_report(report, Options()).not_checked
 
 
-def _unjudged(run: Run) -> Iterator[str]:
-    """The properties that do not count, or of which nothing is known."""
-    if run.label == WITH_FIX:
-        return
-    others = [r.prop.name for r in run.results if not r.judged and not r.is_absent]
-    if others:
-        yield f"expect: does not name {_several(others)}"
-    for reason, group in itertools.groupby(
-        sorted(
-            (r for r in run.results if r.verdict is Verdict.INCONCLUSIVE and r.judged),
-            key=lambda r: str(r.reason),
-        ),
-        lambda r: r.reason,
-    ):
-        yield f"{_several([r.prop.name for r in group])}: {reason}"
+def _uncounted(report: Report) -> list[str]:
+    """The properties that decide nothing: that ``expect`` does not name, or, of a stack, that the
+    exams which were asked for say nothing of.
+    """
+    judged = {result.prop.name for _, result in report.judged}
+    return [r.prop.name for r in report.runs[0].results if r.prop.name not in judged]
 
 
 def _several(names: Sequence[str]) -> str:

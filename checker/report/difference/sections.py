@@ -73,7 +73,8 @@ def headline(difference: Difference) -> str:
     where = f" in {counted(len(difference.comparisons), 'exam')}" if several else ""
     is_open = any(each.is_open for each in every)
     told = "; some could not be told" if is_open else ""
-    return f"{', '.join(parts)}{where}{told}."
+    scopes = "; the scopes differ" if any(c.scopes for c in difference.comparisons) else ""
+    return f"{', '.join(parts)}{where}{scopes}{told}."
 
 
 def sections(difference: Difference, verbosity: int = 0) -> Iterator[Section]:

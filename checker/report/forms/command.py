@@ -44,7 +44,7 @@ def export(
         target = _target(text)
         scenario = target.load()
         with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no part of the form
-            deep = FORMS[form].deep
+            deep = FORMS[form].is_deep
             explanation = explained(target, scenario, names, fixed=fixed, exam=exam, deep=deep)
         folder = Path(out).parent if out and out != "-" else Path()
         written = FORMS[form].write(attrs.evolve(explanation, folder=folder))
@@ -140,7 +140,7 @@ def _explained(report: Report, run: Run, names: Sequence[str], deep: bool) -> Ex
     if result is None:
         raise InputError(_nothing(report, run, names))
     again = f"rackproof verify {shlex.quote(report.target)}"
-    return explain(report, run, result, again, deep)
+    return explain(report, run, result, again, deep=deep)
 
 
 def _nothing(report: Report, run: Run, names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rackproof.checker.explain import Explanation, Moment
+from rackproof.checker.explain.explanation import END
 from rackproof.checker.report.escaping import line
 from rackproof.checker.trace import Step
 
@@ -18,7 +19,8 @@ SAFE: Final = 'color="#1b7f3b", fontcolor="#1b7f3b", style="rounded,dashed"'
 
 
 def dot(explanation: Explanation) -> str:
-    """The graph: a solid edge from each step to those that depend on it, a dotted one to the next.
+    """The graph: a solid edge from each step to those that depend on it, and to the violation; a
+    dotted one to the next.
 
     Faults are red, steps that make no difference grey; the violation is an octagon, and the nearest
     run that is safe a dashed branch.
@@ -84,7 +86,10 @@ def _end(explanation: Explanation) -> Iterator[str]:
     if explanation.prop is not None:
         label = quoted(f"{explanation.prop.name} is violated")
         yield f"violation [label={label}, shape=octagon, style=solid, {FAULT}];"
-        yield f'{last} -> violation [color="#b3261e"];'
+        causes = [m.number for m in explanation.moments if any(END in n for n in m.users.values())]
+        yield from (f's{number} -> violation [color="#b3261e"];' for number in causes)
+        if len(explanation.moments) not in causes:
+            yield f'{last} -> violation [style=dotted, color="#b3261e"];'
 
 
 def _near_miss(explanation: Explanation) -> Iterator[str]:

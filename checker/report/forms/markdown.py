@@ -5,29 +5,37 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-from rackproof.checker.explain import Condition, Explanation, Mend, Moment
+from rackproof.checker.explain import Condition, Explanation, Mend, Moment, Pivot
+from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.escaping import fenced, in_markdown, line, link
+from rackproof.checker.report.explained import MOST_TOLD, changes_in_words, since_in_words
 from rackproof.checker.report.forms.mermaid import mermaid
-from rackproof.checker.report.steps import changes_in_words
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
 
 
 def markdown(explanation: Explanation) -> str:
     """All of an explanation; a section for each thing that is known."""
+    pivot = explanation.pivot
+    turning = f"The turning point: step {pivot.number}" if pivot else ""
+    footing = explanation.footing
     sections = (
         _heading(explanation),
         _section("What happens", _steps(explanation)),
         _section("As a diagram", _diagram(explanation)),
-        _section("Where it breaks", _where(explanation)),
+        _section("Where it goes wrong", _where(explanation)),
+        _section("Why nothing mends it any more", _conditions(explanation.stays)),
         _section("Who was wrong about what", _mistakes(explanation)),
-        _section("The last way out", _pivot(explanation)),
+        _section("What it leads to", _facts(explanation)),
+        _section("What it takes", _needed(explanation)),
+        _section(turning, _bullets([pivot.words, *_others(pivot)]) if pivot else []),
         _section("The nearest run that is safe", _near_miss(explanation)),
-        _section("What mends it", _mends(explanation)),
-        _section("The least that it takes", _smallest(explanation)),
-        _section("What could not be found out", _bullets(explanation.untold)),
+        _section("What mends it", map(_mend, explanation.mends)),
         _section("Timing", _bullets(_timing(explanation))),
-        _section("Where this comes from", _footing(explanation)),
+        _section("What was not found out", _bullets(explanation.untold)),
+        _section("Not checked", _bullets(footing.not_checked)),
+        _section("What to do next", _bullets(footing.next_moves)),
+        _section("To see it again", fenced([line(footing.reproduce)])),
     )
     return "\n".join(itertools.chain(*sections)).rstrip("\n") + "\n"
 
@@ -59,6 +67,9 @@ def _heading(explanation: Explanation) -> Iterator[str]:
         if text:
             yield f"{name}: {link(text)}"
             yield ""
+    if explanation.unexplained:
+        yield f"The steps are not explained: {in_markdown(explanation.unexplained)}"
+        yield ""
     if explanation.notes:
         yield in_markdown(" ".join(explanation.notes.split()))
         yield ""
@@ -105,41 +116,43 @@ def _step(explanation: Explanation, moment: Moment) -> Iterator[str]:
         words = f"**Fault {faults.index(number) + 1} of {len(faults)}: {words}**"
     yield f"{number}. {when}{words}"
     indent = " " * (len(str(number)) + 2)
-    changes = "; ".join(changes_in_words(step, explanation.fields))
-    why = "; ".join(map(_condition, moment.why))
-    told = [changes, f"possible because {why}" if why else ""]
-    if moment.charge is not None:
-        told.append("; ".join(amount_in_words(moment.charge)))
-    if moment.needed:
-        told.append("without it, the other steps do not lead there")
-    yield from _bullets(filter(None, told), indent)
-
-
-def _condition(condition: Condition) -> str:
-    since = "" if condition.since is None else f" (since step {condition.since})"
-    return f"{condition.text}{since}"
+    used, also = map("; ".join, changes_in_words(explanation, moment))
+    told = {
+        "because": "; ".join(since_in_words(condition, number) for condition in moment.why),
+        "changes": used or also,
+        "also": also if used else "",
+        "costs": "; ".join(amount_in_words(moment.charge)) if moment.charge else "",
+    }
+    yield from _bullets((f"{key}: {text}" for key, text in told.items() if text), indent)
 
 
 def _diagram(explanation: Explanation) -> Iterator[str]:
     yield from fenced(mermaid(explanation).splitlines(), "mermaid")
     if not all(moment.matters for moment in explanation.moments):
-        yield from ("", "Dotted: what makes no difference to the violation.")
+        yield from ("", "Dotted: what makes no difference to it.")
 
 
 def _where(explanation: Explanation) -> Iterator[str]:
     if explanation.where:
-        yield from (in_markdown(explanation.where), "")
-    named = [", ".join(f"{k} = {v}" for k, v in one.items()) for one in explanation.culprits]
-    if any(named):
-        yield f"It fails for {in_markdown(' and for '.join(named))}."
-    state = explanation.values(explanation.trace.final)
-    labels = [field for field in explanation.fields.all if field.label in explanation.reads]
-    if labels:
-        yield from ("", "| field | value at the end |", "|---|---|")
-        for field in labels:
-            yield _row(explanation.name(field), state[field.label])
+        end = ":" if explanation.failing else "."
+        yield from (in_markdown(explanation.where + end), "")
+    yield from _conditions(explanation.failing)
+    if not explanation.failing:
+        state = explanation.values(explanation.trace.final)
+        fields = [field for field in explanation.fields.all if field.label in explanation.reads]
+        yield from _bullets(f"{explanation.name(field)}: {state[field.label]}" for field in fields)
+
+
+def _conditions(conditions: Sequence[Condition]) -> Iterator[str]:
+    """Tests that came out as they did; the first few, and how many more."""
+    yield from _bullets(since_in_words(condition, None) for condition in conditions[:MOST_TOLD])
+    if len(conditions) > MOST_TOLD:
+        yield f"- and {len(conditions) - MOST_TOLD} more"
+
+
+def _facts(explanation: Explanation) -> Iterator[str]:
     for key, told, is_so in explanation.facts:
-        yield f"- {in_markdown(key)}: {in_markdown(told)}{'' if is_so else ' (not as written)'}"
+        yield from _bullets([f"{key}: {told}{'' if is_so else ', which is not as written'}"])
     yield from _bullets(explanation.complaints)
 
 
@@ -170,12 +183,18 @@ def spans_in_words(numbers: Sequence[int]) -> str:
     return ", ".join(f"{s[0]} to {s[-1]}" if s[1:] else str(s[0]) for s in spans)
 
 
-def _pivot(explanation: Explanation) -> Iterator[str]:
-    pivot = explanation.pivot
-    if pivot is not None:
-        yield in_markdown(pivot.words)
-        yield ""
-        yield from _bullets(f"or {text}" for text in pivot.mechanisms[1:])
+def _others(pivot: Pivot) -> list[str]:
+    """What else would have saved the run there."""
+    return [f"or {mechanism}" for mechanism in pivot.mechanisms[1:]]
+
+
+def _needed(explanation: Explanation) -> Iterator[str]:
+    """Which steps and faults it takes, and the least of all."""
+    yield from _bullets(explanation.necessity)
+    if explanation.smallest is not None:
+        yield from _bullets([explanation.smallest.words])
+    elif explanation.fewest_faults and explanation.trace.faults:
+        yield from _bullets([few_faults(explanation.trace)])
 
 
 def _near_miss(explanation: Explanation) -> Iterator[str]:
@@ -187,34 +206,15 @@ def _near_miss(explanation: Explanation) -> Iterator[str]:
             yield f"{number}. {in_markdown(step.words)}"
 
 
-def _mends(explanation: Explanation) -> Iterator[str]:
-    for mend in explanation.mends:
-        yield from _bullets([_mend(mend)])
-
-
 def _mend(mend: Mend) -> str:
-    changes = "; ".join(mend.changes)
     verdict = f": {mend.verdict}" if mend.verdict else ""
-    also = f"; violated only with it: {', '.join(mend.side_effects)}" if mend.side_effects else ""
-    return f"{changes}{verdict} ({mend.source}{also})"
-
-
-def _smallest(explanation: Explanation) -> Iterator[str]:
-    smallest = explanation.smallest
-    if smallest is not None:
-        yield in_markdown(smallest.words)
+    effects = "".join(f"; but {effect} is violated with it" for effect in mend.side_effects)
+    changes = "; ".join(mend.changes)
+    return f"- {in_markdown(f'{changes}{verdict} ({mend.source}){effects}')}"
 
 
 def _timing(explanation: Explanation) -> Iterator[str]:
-    if explanation.timing_words:
-        yield from explanation.timing_words
-    elif explanation.timing is not None:
-        yield from (text.removeprefix("Timing: ") for text in explanation.timing.lines)
-
-
-def _footing(explanation: Explanation) -> Iterator[str]:
-    footing = explanation.footing
-    yield from ("To see it again:", "", *fenced([line(footing.reproduce)], "sh"))
-    for title, texts in (("Not checked", footing.not_checked), ("Next", footing.next_moves)):
-        if texts:
-            yield from ("", f"{title}:", "", *_bullets(texts))
+    told: Iterable[str] = explanation.timing_words
+    if not told and explanation.timing is not None:
+        told = explanation.timing.lines
+    return (text.strip().removeprefix("Timing: ") for text in told)

@@ -67,6 +67,9 @@ class _Diagram:
         trace = self.explanation.trace
         if trace.loop is not None and moment.number == trace.loop + 1:
             yield "    loop for ever"
+        pivot = self.explanation.pivot
+        if pivot is not None and pivot.number == moment.number:
+            yield f"    Note over {self.lanes[moment.message.source]}: the turning point"
         words = quoted(moment.step.words)
         if moment.step.is_fault:
             yield f"    {FAULT}"
@@ -86,7 +89,9 @@ class _Diagram:
         before = moments[moment.number - 2].mistaken if moment.number > 1 else ()
         for belief in moment.mistaken:
             if belief not in before:
-                told = f"wrong about {belief.subject}: {belief.believed}, but {belief.truth}"
+                told = (
+                    f"believes that {belief.subject} {belief.believed}; in truth it {belief.truth}"
+                )
                 yield f"    Note over {self.lanes[belief.who]}: {quoted(told)}"
 
     def _end(self) -> Iterator[str]:

@@ -102,8 +102,9 @@ class _Timeline:
             "possible because": [condition.text for condition in moment.why],
             "depends on steps": [*moment.causes],
             "makes a difference": moment.matters,
-            "wrong": [
-                f"{b.who} of {b.subject}: {b.believed}, but {b.truth}" for b in moment.mistaken
+            "mistaken": [
+                f"{b.who} believes that {b.subject} {b.believed}; in truth it {b.truth}"
+                for b in moment.mistaken
             ],
         }
         return {key: value for key, value in told.items() if value != []}
@@ -115,7 +116,7 @@ class _Timeline:
         for name in ("bytes_moved", "tokens_recomputed", "joules"):
             if any(getattr(charge, name) for charge in spent):
                 total = sum(getattr(charge, name) for charge in so_far)
-                told = {"name": name.replace("_", " "), "ts": _at(end)}
+                told = {"name": name.replace("_", " "), "cat": "cost", "ts": _at(end)}
                 yield {"ph": "C", "pid": PROCESS, **told, "args": {"value": total}}
 
     def _end(self) -> Iterator[Event]:

@@ -14,7 +14,7 @@ def json(explanation: Explanation) -> str:
 
 
 def yaml(explanation: Explanation) -> str:
-    """A scenario, to be read in the explanation's folder."""
+    """A scenario, to be read in the explanation's folder; named as before, if it was one."""
     assert explanation.setting is not None, "it is of a world that can be loaded"
     names = {prop.name for prop in explanation.trace.system.properties}
     facts = {key: told for key, told, _ in explanation.facts if key in names}

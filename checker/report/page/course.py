@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 from markupsafe import Markup
 
-from rackproof.checker.report.screen import shown
+from rackproof.checker.report.escaping import visible
 
 ABSENT = None
 """What a key without a value has."""
@@ -56,11 +56,6 @@ def _changes(before: Sequence[int], after: Sequence[int]) -> Iterator[int]:
     for key, (old, new) in enumerate(zip(before, after, strict=True)):
         if old != new:
             yield from (key, new)
-
-
-def visible(text: str) -> str:
-    """A text as it may be shown, on one line."""
-    return shown(text).replace("\n", "\\n")
 
 
 def script_data(data: object) -> Markup:

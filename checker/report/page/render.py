@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import mimetypes
+import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,9 +22,10 @@ from markupsafe import Markup
 from rackproof.checker.explain import Explanation
 from rackproof.checker.explain.drawn import picture
 from rackproof.checker.report.counterexample import few_faults
+from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.page import summary
 from rackproof.checker.report.page.costs import costs
-from rackproof.checker.report.page.course import course, script_data, visible
+from rackproof.checker.report.page.course import course, script_data
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
 from rackproof.checker.report.setting import meaning
@@ -38,12 +40,16 @@ LINKED: Final = ("http", "https")
 
 
 def page(
-    explanation: Explanation, links: Mapping[str, str] = {}, files: Mapping[str, str] = {}
+    explanation: Explanation,
+    links: Mapping[str, str] = {},
+    files: Mapping[str, str] = {},
+    beside: Mapping[str, str] = {},
 ) -> str:
     """One run as a page that needs nothing beside itself.
 
-    links: other pages by what they are called, as addresses seen from this one. files: other forms
-    of the run by their names, to be taken along in the page.
+    links: other pages by what they are called, as addresses seen from this one. The run in other
+    forms: files: texts by the names of files, which the page takes along; beside: by what they are
+    called, addresses of files that lie elsewhere.
     """
     told = explanation
     diagram = Diagram(told)
@@ -70,9 +76,10 @@ def page(
         policy=_policy(style, script),
         few_faults=few_faults,
         meaning=partial(meaning, told.setting),
-        links={name: safe(address) for name, address in links.items()},
+        links=_safe(links),
+        beside=_safe(beside),
         files=[(name, _data(name, text), len(text.encode())) for name, text in files.items()],
-        source=safe(told.source) if told.source else None,
+        source=_linked(told.source or ""),
     )
 
 
@@ -104,6 +111,17 @@ def safe(address: str) -> str | None:
         return None
     beside = not parts.scheme and not parts.netloc and not address.startswith(("/", "\\"))
     return address if beside or (parts.scheme in LINKED and parts.netloc) else None
+
+
+def _linked(text: str) -> list[tuple[str, bool]]:
+    """A text in pieces, with whether each is an address of the web."""
+    pieces = re.split(r"(https?://[^\s<>\"']+)", text)
+    return [(piece, number % 2 == 1) for number, piece in enumerate(pieces) if piece]
+
+
+def _safe(addresses: Mapping[str, str]) -> dict[str, str]:
+    """Those of some addresses that a reader may be led to."""
+    return {name: address for name, address in addresses.items() if safe(address)}
 
 
 def _own(suffix: str) -> str:

@@ -9,14 +9,14 @@ from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.explain import Explanation, Moment
+from rackproof.checker.explain import Explanation
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import Belief, Kind
+from rackproof.model.kernel import Belief
 
 MOST: Final = 6
 """Steps that are told at the top; the rest is told below."""
 CHOICE: Final = "Another choice here would still have saved the run."
-MECHANISM: Final = "With another mechanism this could not have happened here, or with another end."
+MECHANISM: Final = "With another mechanism this step is not possible here, or ends otherwise."
 
 
 @frozen
@@ -55,21 +55,26 @@ def _of_them(faults: int) -> str:
 
 
 def _decisive(told: Explanation) -> set[int]:
-    """The steps that tell most of a run: what befalls it, the last chances, its end, what it fails
-    by, and what leads to its last step; then the latest of those that matter.
+    """The steps that tell most of a run: its end, the last chances, its faults, what it fails by;
+    then what leads to its last step, and to that, and so on.
     """
     lead = told.moments[: told.trace.lead] or told.moments
-    known = {moment.number for moment in lead}
-    ranked = [moment.number for moment in reversed(lead) if moment.step.is_fault]
-    ranked += [lead[-1].number, *chances(told)]
-    ranked += [m.number for m in lead if m.matters and _kind(m) in (Kind.CLIENT, Kind.ENVIRONMENT)]
+    known = {m.number for m in lead if m.step.is_fault or (m.matters and m.needed is not False)}
+    ranked = [lead[-1].number, *chances(told)]
+    ranked += [moment.number for moment in reversed(lead) if moment.step.is_fault]
     ranked += [condition.since for condition in told.failing if condition.since]
-    ranked += [*lead[-1].causes, *(m.number for m in reversed(lead) if m.matters)]
+    ranked += _leading(told, lead[-1].number)
+    ranked += [moment.number for moment in reversed(lead)]
     return set(list(dict.fromkeys(number for number in ranked if number in known))[:MOST])
 
 
-def _kind(moment: Moment) -> Kind:
-    return moment.step.firing.transition.kind
+def _leading(told: Explanation, number: int) -> list[int]:
+    """The steps that another depends on, the nearest first."""
+    found = [number]
+    for each in found:
+        causes = sorted(told.moments[each - 1].causes, reverse=True)
+        found += [cause for cause in causes if cause not in found]
+    return found
 
 
 def chances(told: Explanation) -> dict[int, str]:

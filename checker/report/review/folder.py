@@ -12,6 +12,7 @@ from typing import Final
 
 from attrs import define, field
 
+from rackproof.checker.verify import AS_REPORTED, Report, Run
 from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.worlds import InputError
 
@@ -95,3 +96,9 @@ def _listed(path: Path) -> Iterator[str]:
     for name in names if isinstance(names, list) else []:
         if isinstance(name, str) and _OWN.fullmatch(name) and not (path / name).is_dir():
             yield name
+
+
+def called(report: Report, run: Run, name: str) -> str:
+    """What the files are called of a property in a case."""
+    target = report.file.stem if report.file else Path(report.target).name
+    return f"{target} {name} {'' if run.label == AS_REPORTED else run.label}"

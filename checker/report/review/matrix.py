@@ -76,7 +76,7 @@ def matrix(reports: Sequence[Report], names: Sequence[str], linked: Linked) -> M
     """names: of the targets, in the same order; linked: the page of a result."""
     columns = tuple(_columns(reports))
     rows = [
-        _row(report, run, name, f"target-{number}", columns, linked)
+        _row(report, run, name, f"target-{number}", columns, linked, len(reports) > 1)
         for number, (report, name) in enumerate(zip(reports, names, strict=True), 1)
         for run in report.runs
     ]
@@ -111,12 +111,13 @@ def _row(
     anchor: str,
     columns: Sequence[Property],
     linked: Linked,
+    many: bool,
 ) -> Row:
     found = {result.prop.name: result for result in results(report, run)}
     here = (found.get(prop.name) for prop in columns)
     cells = tuple(None if result is None else cell(result, linked) for result in here)
     if isinstance(report, Examined):
-        return Row(run.label, f"exam of {name}", "", True, anchor, False, cells)
+        return Row(run.label, f"exam of {name}" if many else "", "", True, anchor, False, cells)
     case = run.label if len(report.runs) > 1 else ""
     mark, fine = MARKS[run.status][0], run.status is Status.OK
     return Row(name, case, mark, fine, anchor, run is not report.runs[0], cells)

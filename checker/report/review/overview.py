@@ -151,8 +151,7 @@ def next_moves(
     """What to do with it; folder: where the counterexamples are."""
     first = next((one for one in violations if one.is_unexpected), None)
     if first is not None:
-        what = f"Decide on {first.result.prop.name}: read its page, then look for all that mends it"
-        yield what, f"rackproof verify --repair {shlex.quote(first.report.target)}"
+        yield f"Decide on {first.result.prop.name}: {_remedy(first)[0]}", _remedy(first)[1]
     elif violations:
         yield "Keep the counterexamples as tests", f"rackproof verify {shlex.quote(folder)}"
     targets: dict[Verdict, str] = {}
@@ -166,6 +165,15 @@ def next_moves(
         yield "Prove what holds, for runs of any length", command
     if Verdict.VACUOUS in targets:
         yield "Enlarge the scope of what was put to no test: why is told under Results", None
+
+
+def _remedy(violation: Violation) -> tuple[str, str]:
+    """How to find what mends a violation: mechanisms, or in a world that has none a guard."""
+    target = shlex.quote(violation.report.target)
+    if violation.run.case.setting.bundled is None:
+        return "read its page, then look for a guard that is missing", f"rackproof guards {target}"
+    what = "read its page, then look for all that mends it"
+    return what, f"rackproof verify --repair {target}"
 
 
 @frozen

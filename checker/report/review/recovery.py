@@ -13,6 +13,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from rackproof.checker.explain.survival import ALWAYS, NEVER, SOMETIMES, Fate, Life, Survival
+from rackproof.checker.report.review.study import MOST_STATES
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Transition
 from rackproof.scenarios.steps import kebab
@@ -118,7 +119,7 @@ def recovery(several: Sequence[Survival]) -> Recovery | None:
     if not faults:
         return None
     known = [one for one in several if one.reason is None]
-    reasons = Counter(one.reason for one in several if one.reason is not None)
+    reasons = Counter(_why(one) for one in several if one.reason is not None)
     return Recovery(
         tuple(sorted(faults)),
         tuple(row for row in rows.values() if row.made or row.squares),
@@ -126,6 +127,13 @@ def recovery(several: Sequence[Survival]) -> Recovery | None:
         sum(one.states for one in known),
         tuple(sorted(reasons.items())),
     )
+
+
+def _why(one: Survival) -> str:
+    """Why a world is not in the map: those that are too large are told together."""
+    if one.states > MOST_STATES:
+        return f"more than {MOST_STATES:,} states"
+    return one.reason or ""
 
 
 def _fault(fate: Fate) -> Fault:

@@ -28,8 +28,8 @@ from rackproof.checker.verdicts import Result, counted
 
 HERE: Final = Path(__file__).parent
 SHALLOW: Final = (
-    "Only of the first counterexamples it was looked for what would have saved them. Name fewer "
-    "targets, or give --full."
+    "Of the {deep} gravest counterexamples alone it was looked for what would have saved them, and "
+    "for the smallest scope. Name fewer targets, or give --full."
 )
 
 
@@ -67,6 +67,10 @@ class Site:
         for one in found:
             files |= pages(one, back)
         return files
+
+    def _shallow(self, found: int) -> list[str]:
+        deep = self.deep
+        return [SHALLOW.format(deep=deep)] if deep is not None and found > deep else []
 
     def _parts(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """The pages beside the index: what each is called, and what it tells."""
@@ -107,7 +111,7 @@ class Site:
                 *overview.not_checked(studies, self.of),
                 *overview.untried(firings),
                 *self.left_out,
-                *([SHALLOW] if self.deep is not None and len(found) > self.deep else []),
+                *self._shallow(len(found)),
             ],
             next_moves=list(
                 overview.next_moves(studies, found, str(self.folder.path / "counterexamples"))

@@ -12,14 +12,14 @@ from rackproof.checker.proof.certificate import certificate
 from rackproof.checker.report import stack
 from rackproof.checker.report.proofs import proofs
 from rackproof.checker.report.repair import change
-from rackproof.checker.report.review.folder import PROOFS, Folder
+from rackproof.checker.report.review.folder import PROOFS, Folder, called
 from rackproof.checker.report.review.matrix import Cell, Linked, cell, results
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.setting import assumed, differences, remedy, scope_in_words
 from rackproof.checker.report.style import MARKS
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, Verdict, counted
-from rackproof.checker.verify import AS_REPORTED, WITH_FIX, Report, Run
+from rackproof.checker.verify import WITH_FIX, Report, Run
 from rackproof.scenarios.steps import kebab
 
 
@@ -78,9 +78,7 @@ def certificates(
     for report in reports:
         for run in report.runs:
             for proof, names in proofs(run):
-                target = report.file.stem if report.file else report.target
-                label = "" if run.label == AS_REPORTED else run.label
-                stem = folder.stem(f"{target} {names[0]} {label}", PROOFS, (".smt2",))
+                stem = folder.stem(called(report, run, names[0]), PROOFS, (".smt2",))
                 places[id(proof)] = f"{PROOFS}/{stem}.smt2"
                 text = certificate(report.target, run.label, proof).document.text
                 texts[places[id(proof)]] = text

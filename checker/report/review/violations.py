@@ -14,12 +14,14 @@ from rackproof.checker.explain import Explanation, explain
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.review.folder import RUNS, Folder
+from rackproof.checker.report.review.folder import RUNS, Folder, called
 from rackproof.checker.report.stack import mended
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
 
-SUFFIXES: Final = (".html", *(form.suffix for form in FORMS.values()))
+OTHERS: Final = tuple(form for form in FORMS.values() if form.name != "html")
+"""The forms beside the page itself."""
+SUFFIXES: Final = (".html", *(form.suffix for form in OTHERS))
 
 
 @frozen
@@ -40,7 +42,7 @@ class Violation:
     @property
     def forms(self) -> dict[str, str]:
         """Where its other forms are, by what they are called."""
-        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in FORMS.values()}
+        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in OTHERS}
 
     @property
     def where(self) -> str:
@@ -64,11 +66,11 @@ class Violation:
 
     @property
     def pivot(self) -> str | None:
-        """The step at which it was decided, in words."""
-        pivot = self.explanation.pivot
-        if pivot is None:
+        """The step at which it was decided, in words, where that is not the last."""
+        pivot, steps = self.explanation.pivot, self.explanation.trace.steps
+        if pivot is None or pivot.number == len(steps):
             return None
-        step = self.explanation.trace.steps[pivot.number - 1]
+        step = steps[pivot.number - 1]
         return f"step {pivot.number}: {step.words}"
 
 
@@ -100,9 +102,7 @@ def _gravity(result: Result) -> tuple[bool, int, int]:
 
 
 def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
-    target = report.file.stem if report.file else report.target
-    label = "" if run.label == AS_REPORTED else run.label
-    stem = folder.stem(f"{target} {result.prop.name} {label}", RUNS, SUFFIXES)
+    stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
     again = f"rackproof verify {shlex.quote(report.target)}"
     told = explain(report, run, result, again, deep=deep)
     return Violation(report, run, result, stem, attrs.evolve(told, folder=folder.path / RUNS))
@@ -113,9 +113,9 @@ def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
 
     back: the pages of the report by what they are called, from the index.
     """
-    forms = {f"{violation.stem}{form.suffix}": form for form in FORMS.values()}
+    forms = {f"{violation.stem}{form.suffix}": form for form in OTHERS}
     links = {name: f"../{address}" for name, address in back.items()}
-    links |= {form.name: file for file, form in forms.items()}
+    beside = {form.name: file for file, form in forms.items()}
     files = {file: form.write(violation.explanation) for file, form in forms.items()}
-    files[f"{violation.stem}.html"] = page(violation.explanation, links)
+    files[f"{violation.stem}.html"] = page(violation.explanation, links, beside=beside)
     return {f"{RUNS}/{file}": text for file, text in files.items()}

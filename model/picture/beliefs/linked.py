@@ -151,7 +151,7 @@ def _data(sight: Sight) -> Iterator[Belief]:
         believed, truth = (f"brought KV of {Versions}-{it}" for it in (own, here.landed))
         yield Belief(sight.reader, name, believed, truth, own == here.landed)
     if here.stale:
-        believed, truth = "was read from its peer of now", "was read from what is not that"
+        believed, truth = "brought KV of its peer of now", "brought what is not that"
         yield Belief(sight.reader, name, believed, truth, False)
     if here.unfit:
         believed, truth = "brought KV like its own", "brought KV that means something else to it"

@@ -15,11 +15,13 @@ from sarif_shape import flaws
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
 from rackproof.checker.report.ci import github
-from rackproof.checker.report.ci.checks import Check, Spot, argument, checks
+from rackproof.checker.report.ci.checks import Check, Spot, checks
 from rackproof.checker.report.ci.github import LONGEST, MOST, commands
 from rackproof.checker.report.ci.junit import as_junit
 from rackproof.checker.report.ci.sarif import as_sarif
 from rackproof.checker.report.ci.summary import as_summary
+from rackproof.checker.report.plain import as_text
+from rackproof.checker.report.shell import argument
 from rackproof.checker.targets import expand
 from rackproof.checker.verify import Report
 
@@ -74,6 +76,12 @@ def test_a_command_is_one_line_that_a_shell_reads_back(text: str) -> None:
     script = f"printf %s {told}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, env=UTF_8)
     assert done.stdout.decode("utf-8", "surrogateescape") == text
+
+
+def test_under_pytest_they_do_not_steer_and_the_last_line_shows_it_again(report: Report) -> None:
+    text = as_text(report)
+    assert not UNSEEN.search(text)
+    assert f"\n  To see it again: rackproof verify {argument(report.target)}" in text
 
 
 def test_in_junit_they_are_texts(report: Report) -> None:

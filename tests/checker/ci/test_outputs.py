@@ -142,6 +142,20 @@ def test_a_complaint_stands_at_the_line_that_is_not_met(reports: Mapping[str, Re
         assert [(c.spot.line, c.spot.column) for c in wrong if c.spot] == wanted, outcome
 
 
+def test_a_violation_with_the_fix_is_summed_up_too(tmp_path: Path) -> None:
+    text = WORLDS.read_text(encoding="utf-8")
+    (tmp_path / "own.py").write_text(f"{text}lost = pool(2, 1, 2)\nmore = pool(2, 1, 2)\n", "utf-8")
+    fix = "expect: {answered: violated}\nfix: {world: own.py:more}\n"
+    (tmp_path / "fixed.yaml").write_text(LOST + fix, encoding="utf-8")
+    (target,) = expand([str(tmp_path / "fixed.yaml")]).found
+    report = report_on(target, Options())
+    (wrong,) = (check for check in checks([report]) if check.wrong)
+    assert (wrong.title, wrong.spot and wrong.spot.line) == ("answered, with the fix", 5)
+    text = as_summary([report])
+    assert "sequenceDiagram" in text
+    assert "does not count: fails-last" in text
+
+
 def test_why_is_told(reports: Mapping[str, Report]) -> None:
     assert "slow-read never took effect" in as_junit([reports["a fault that never took effect"]])
     assert "out of time" in as_junit([reports["inconclusive"]])

@@ -92,7 +92,7 @@ def test_a_violation_is_explained_from_end_to_end(violation: Explanation) -> Non
     ):
         assert words in told
     assert "slow-left" not in told, "that a fault uses up its budget goes without saying"
-    for absent in ("turning point", "safe", "mends", "Timing", "Not checked", "brackets"):
+    for absent in ("turning point", "safe", "mends", "Timing", "Not found", "brackets"):
         assert absent not in told
 
 
@@ -110,16 +110,17 @@ def test_what_others_found_is_told_where_it_is_there(violation: Explanation) -> 
                 near_miss=NearMiss(violation.trace, 2, "It ends well without."),
                 smallest=Smallest("One reader is enough.", scope=("readers: 2 -> 1",)),
                 mends=(Mend(("lease: on",), "holds", "a least change", ("slower",)),),
+                untold=("who was first",),
                 timing_words=("Timing: possible",),
             )
         )
     )
     for words in (
-        "The turning point: step 2 It could have waited. instead: the reader ends",
-        "prevented by a longer lease",
+        "The turning point: step 2 It could have waited.",
         "The nearest run that is safe It ends well without.",
-        "One reader is enough. readers: 2 -> 1",
-        "What mends it lease: on: holds (a least change) but: slower",
+        "One reader is enough.",
+        "Not found out who was first",
+        "What mends it lease: on: holds (a least change) but then: slower",
         "Timing possible",
         "Not checked more readers",
         "What to do next ask",

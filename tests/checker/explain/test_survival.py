@@ -6,9 +6,11 @@ from typing import Any
 
 import attrs
 import naive
+import pytest
 from pictured import world_of
 from random_worlds import Workers, random_world
 
+from rackproof.checker.compare import compare
 from rackproof.checker.explain.survival import Fate, Survival, survival
 from rackproof.checker.lowering import lower
 from rackproof.model.kernel import (
@@ -126,10 +128,15 @@ def is_marked(world: Any, worker: int) -> bool:
     return worker in world.marked
 
 
-def watched(system: System, item: Item) -> System:
-    """The system with the item as a property, which tells what fields matter."""
-    prop = Property(item.name, Scope.SOMETIMES, item.there, (("index", item.sort),), "", (), None)
-    return attrs.evolve(system, properties=[prop])
+def watched(system: System, *items: Item) -> System:
+    """The system with items as its properties, which tells what fields matter."""
+    return attrs.evolve(
+        system,
+        properties=[
+            Property(item.name, Scope.SOMETIMES, item.there, (("i", item.sort),), "", (), None)
+            for item in items
+        ],
+    )
 
 
 def by_hand(system: System, item: Item) -> Iterator[tuple[object, ...]]:
@@ -216,3 +223,20 @@ def test_the_kv_of_a_request_survives_what_does_not_hit_its_worker() -> None:
         lost = {at for name, at in fates if name == item and fates[name, at] == "never"}
         assert lost == {(worker,)}
     assert fates["prompt", ("prefill",)] == fates["delivered tokens", ("decode",)] == "always"
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        "vllm-20139-decode-dies-after-prefill",
+        "marin-8934-nvlink-fault-fells-the-domain",
+        "sglang-40125-duplicate-room",
+        "llm-d-router-1738-queued-event-after-removal",
+        "mooncake-2447-hot-copy-after-removal",
+    ],
+)
+def test_items_are_looked_up_in_columns_as_by_the_plain_functions(bug: str) -> None:
+    system = world_of(bug)
+    assert system.picture is not None
+    assert system.picture.items
+    compare(lower(watched(system, *system.picture.items)), states=60)

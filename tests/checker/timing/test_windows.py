@@ -8,6 +8,7 @@ import pytest
 import timed_worlds
 from timed_worlds import Block, Raced, lease, left, racing, right, watchdog
 
+from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.amounts import exact
 from rackproof.checker.timing.condition import clash, condition, longest_period
 from rackproof.checker.timing.durations import Durations
@@ -224,3 +225,14 @@ def test_quantities_of_a_state_have_a_name_for_each_value() -> None:
     assert set(timing.durations.values) >= {"slow", "slow (5 s)"}
     assert condition(timing, {"slow (5 s)"}).words == ("slow (5 s) >= 1 s",)
     assert timing.durations.values["slow (5 s)"] == Fraction(5)
+
+
+def test_times_that_contradict_one_another_are_no_way_to_violate_a_property() -> None:
+    """The least of a token, without end, would be longer than its most, which is another time."""
+    system = watchdog(1, 3, 10)
+    timing = possible(run(system, [Firing(timed_worlds.give_up, ())]))
+    assert timing is not None
+    assert ("fast", float("inf")) in timing.kinder
+    told = list(within_times(timing, system.properties[0]))
+    assert [line.split(" (")[0].strip() for line in told[2:4]] == ["limit <= 3 s", "slow >= 10 s"]
+    assert "As here, where limit <= 3 s:" in told
