@@ -63,6 +63,10 @@ def test_cost_tells_paths_the_worst_stall_and_the_quantities(
         "left  3 ms",
         "right  5 s",
         "over all runs within these times: 8 states in 15 state classes",
+        "to see it again: rackproof cost own.py:timers",
+        "not checked: other times than the defaults; anything larger than this scope",
+        "next: rackproof cost own.py:timers -v (a run of each class); or rackproof cost "
+        "own.py:timers --set left=1s (with another value)",
     ]
 
 
