@@ -20,7 +20,19 @@ from rackproof.checker.explain.bound import Bound, Cut
 from rackproof.checker.explain.near_miss import near_miss
 from rackproof.checker.explain.pivot import Choice, by_choice, parting, pivot
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Kind, Property, System, always, at_rest
+from rackproof.model.kernel import (
+    Kind,
+    Property,
+    System,
+    always,
+    at_rest,
+    bounded,
+    evolve,
+    frozen,
+    sometimes,
+    step,
+    transition,
+)
 
 SEEDS = range(228, 288)
 """Among them are worlds with a pivot before the last step."""
@@ -226,3 +238,42 @@ def test_a_limit_is_told() -> None:
     told = pivot(trace, Cut("the limit of 0 s was reached"), [(("x: y",), system)])
     assert told is not None
     assert "could not be told: the limit of 0 s was reached" in told.words
+
+
+@frozen
+class Door:
+    """Where somebody stands."""
+
+    at: int = bounded(0, 3)
+
+
+def _goes(name: str, to: int) -> Any:
+    def go(world: Door) -> Door | None:
+        return evolve(world, at=to) if world.at == 0 else None
+
+    go.__name__ = name
+    return transition(step)(go)
+
+
+@sometimes()
+def went_in(world: Door) -> bool:
+    """Somebody went in."""
+    return world.at >= 2
+
+
+@always(premise=went_in)
+def not_lost(world: Door) -> bool:
+    """Nobody is lost."""
+    return world.at != 3
+
+
+def test_a_near_miss_puts_the_property_to_the_test() -> None:
+    """To stay outside is as short, and safe, and says nothing."""
+    moves = (_goes("stay_out", 1), _goes("go_in", 2), _goes("get_lost", 3))
+    system = System("door", Door(), moves, (not_lost,))
+    prop, trace = violations(system)[0]
+    found = near_miss(trace, ahead(system, prop))
+    assert found is not None
+    assert [step.firing.transition.name for step in found.trace.steps] == ["go_in"]
+    told = choice(system, prop, trace)
+    assert [firing.transition.name for firing in told.instead] == ["stay_out", "go_in"]
