@@ -117,8 +117,8 @@ def _grouped(studies: Sequence[Study], verdict: Verdict, words: str) -> Iterator
 def _beyond(reports: Sequence[Report]) -> Iterator[str]:
     """What no scope had: other sizes, other faults, what was not asked."""
     runs = [run for report in reports for run in report.runs]
-    if any(result.verdict is Verdict.HOLDS for run in runs for result in run.results):
-        yield "What holds was seen to hold in its scope; of larger ones nothing is said."
+    if runs:
+        yield "Larger scopes than those under Results: what holds was seen to hold in these."
     early = sum(run.findings.reason == SOUGHT for run in runs)
     if early:
         where = "one case the search" if early == 1 else f"{early:,} cases the search"

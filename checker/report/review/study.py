@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.asking import setting_of
+from rackproof.checker.asking import DEFAULT_EXAM, setting_of
 from rackproof.checker.coverage import outcomes
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import Examined, report_on
@@ -93,4 +93,5 @@ def _cost(target: Target, report: Report, seconds: float, ticker: Ticker) -> Cos
     setting = setting_of(target, report.scenario, None, ())
     if setting.system.timing is None:
         return None
-    return cost_of(target.label, setting, {}, Bounds(seconds), ticker)
+    exam = f"{target.label}, exam {DEFAULT_EXAM}" if target.stack else target.label
+    return cost_of(exam, setting, {}, Bounds(seconds), ticker)
