@@ -69,9 +69,13 @@ def headline(studies: Sequence[Study], of: int) -> str:
     if told:
         return f"{', '.join(told)}."
     words = Counter(result.verdict for result in found)
-    parts = [f"{number:,} {SIGNS[kind][1]}" for kind in SIGNS if (number := words[kind])]
+    parts = [f"{number:,} {_verb(kind, number)}" for kind in SIGNS if (number := words[kind])]
     fine = all(study.report.status is Status.OK for study in studies)
     return f"{'As' if fine else 'Not as'} expected: {', '.join(parts) or 'as written'}."
+
+
+def _verb(kind: Verdict, number: int) -> str:
+    return "hold" if kind is Verdict.HOLDS and number > 1 else SIGNS[kind][1]
 
 
 def counts(studies: Sequence[Study], of: int) -> Iterator[Count]:
