@@ -60,7 +60,8 @@ class Guards:
     def conditions(
         self, literals: Iterable[Literal], states: Sequence[Sequence[int]]
     ) -> tuple[Condition, ...]:
-        """Tests that came out like that in the last of the states, each field told once.
+        """Tests that came out like that, each field told once, as they are in the last of the
+        states; those that are otherwise there (in a loop they may be) are left out.
 
         states: the initial one and those after each step, as ordinals.
         """
@@ -81,16 +82,13 @@ class Guards:
             bool(self.relation.value(node, other)) is holds for node, holds in literals
         )
 
-    def texts(self, literals: Iterable[Literal], state: Sequence[int]) -> tuple[str, ...]:
-        """The same of one state alone."""
-        return tuple(text for text, _ in self._told(literals, state))
-
     def _told(
         self, literals: Iterable[Literal], state: Sequence[int]
     ) -> Iterator[tuple[str, list[Literal]]]:
         groups: dict[frozenset[int], list[Literal]] = {}
-        for literal in literals:
-            groups.setdefault(self._key(literal), []).append(literal)
+        for node, holds in literals:
+            if bool(self.relation.value(node, state)) is holds:
+                groups.setdefault(self._key((node, holds)), []).append((node, holds))
         self.said.state = state
         for key, together in groups.items():
             slots = self.relation.arena.slots(together[0][0])

@@ -71,11 +71,11 @@ class Study:
 
     def why(self, number: int) -> tuple[Condition, ...]:
         """What made a step possible."""
-        label = self.trace.steps[number - 1]
+        step = self.trace.steps[number - 1]
         literals = [
             literal
             for literal in self._tests(number)
-            if not all(label.spends(self._label(s)) for s in self._slots(literal))
+            if not all(step.spends(self._label(slot)) for slot in self._slots(literal))
         ]
         return self._guards.conditions(literals, self._states[:number])
 

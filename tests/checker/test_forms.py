@@ -162,7 +162,6 @@ DRAWN = ("markdown", "mermaid", "dot", "perfetto", "itf", "json")
 def test_every_run_has_every_form(form: str, name: str) -> None:
     text = FORMS[form].write(RUNS[name]())
     assert shown(text) == text
-    assert FORMS[form].write(RUNS[name]()) == text
     assert text.encode()
 
 
@@ -190,7 +189,7 @@ def test_markdown_shows_a_name_as_it_is(name: str) -> None:
         assert seen == line(name)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(st.sampled_from("\\`*_~[]()!#<>&@:+-=.|$ \nab1/\u202e"), max_size=12))
 def test_markdown_shows_any_text_as_it_is(text: str) -> None:
     assert read(f"- {in_markdown(text)}").replace("<li></li>", "") == line(text)

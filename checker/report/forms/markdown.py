@@ -191,9 +191,8 @@ def _others(pivot: Pivot) -> list[str]:
 def _needed(explanation: Explanation) -> Iterator[str]:
     """Which steps and faults it takes, and the least of all."""
     yield from _bullets(explanation.necessity)
-    smallest = explanation.smallest
-    if smallest is not None:
-        yield from _bullets([smallest.words, *smallest.needed])
+    if explanation.smallest is not None:
+        yield from _bullets([explanation.smallest.words])
     elif explanation.fewest_faults and explanation.trace.faults:
         yield from _bullets([few_faults(explanation.trace)])
 

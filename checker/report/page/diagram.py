@@ -12,7 +12,7 @@ from rackproof.checker.explain import Explanation, Moment
 from rackproof.checker.explain.drawn import picture
 from rackproof.model.kernel import Kind, Lane
 
-WIDE: Final = 84
+WIDE: Final = 76
 NARROW: Final = 64
 """From lane to lane, where there are few and where there are many."""
 FEW: Final = 6

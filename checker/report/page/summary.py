@@ -16,7 +16,7 @@ from rackproof.model.kernel import Belief
 MOST: Final = 6
 """Steps that are told at the top; the rest is told below."""
 CHOICE: Final = "Another choice here would still have saved the run."
-MECHANISM: Final = "With another mechanism this could not have happened here, or with another end."
+MECHANISM: Final = "With another mechanism this step is not possible here, or ends otherwise."
 
 
 @frozen

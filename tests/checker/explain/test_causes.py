@@ -139,6 +139,10 @@ def check(prop: Property, trace: Trace) -> int:
     seen = study.of_property(trace, prop, Fields(trace.system))
     if seen.slice is None:
         return 0
+    for number in seen.slice.numbers:
+        assert all(c.since is None or c.since < number for c in seen.why(number))
+        assert all(earlier < number for earlier in seen.causes(number))
+    assert all(c.since is None or c.since <= len(trace.steps) for c in (*seen.failing, *seen.stays))
     culprits = set(trace.failing(prop))
     left = whole(trace).only(seen.slice.numbers)
     least = whole(trace).only(seen.enough)
