@@ -493,6 +493,9 @@ def _setting(text: str) -> tuple[str, float]:
     help="Every state, or proofs for runs of any length, or both.",
 )
 @click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
+@click.option(
+    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
+)
 @click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
 @click.option("--full", is_flag=True, help="All parts, however many targets there are.")
 @exploration
@@ -503,6 +506,7 @@ def report(
     title: str | None,
     engine: str,
     sizes: Sequence[str],
+    exams: Sequence[str],
     repair: bool,
     full: bool,
     workers: int | None,
@@ -522,7 +526,8 @@ def report(
     from rackproof.checker.report.review import Review  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = _options(engine, sizes, workers, memory, time_limit, repair=repair)
+    chosen = tuple(dict.fromkeys(exams))
+    options = _options(engine, sizes, workers, memory, time_limit, repair=repair, exams=chosen)
     return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 

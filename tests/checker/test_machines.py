@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
@@ -25,6 +27,7 @@ from rackproof.checker.machines import (
     merged,
     mermaid,
 )
+from rackproof.checker.machines.drawing import drawing
 from rackproof.checker.targets import expand
 from rackproof.model.kernel import (
     Kind,
@@ -237,3 +240,47 @@ def test_export_writes_the_diagrams(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "machines.md"
     assert run(["export", LEASE, "--to", "machines", "--out", str(out)]) == 0
     assert out.read_text() == shown
+
+
+def upright(path: str) -> tuple[float, float, float]:
+    """Where the part of a line that goes up or down is, and from where to where."""
+    number = r"(-?[\d.]+)"
+    around = re.search(rf" {number} {number}V{number}", path)
+    assert around is not None
+    x, start, end = map(float, around.groups())
+    return x, min(start, end), max(start, end)
+
+
+def test_no_two_lines_of_a_drawing_lie_on_one_another_and_none_crosses_a_value() -> None:
+    values = ("one", "two", "three", "four", "five")
+    changes = [
+        Change(before, after, "go", Kind.STEP, seen=True)
+        for before in values
+        for after in values
+        if before != after
+    ]
+    drawn = drawing(Machine("field", "Value", values, ("one",), tuple(changes)))
+    assert len(drawn.lines) == 20
+    passing = [upright(line.path) for line in drawn.lines if "Q" in line.path]
+    assert len(passing) == 16
+    for (x, low, high), (other, bottom, top) in itertools.combinations(passing, 2):
+        assert x != other or high < bottom or top < low
+    for box in drawn.boxes:
+        assert all(abs(x - box.x) > box.width / 2 for x, _, _ in passing)
+    for upper, lower in itertools.pairwise(drawn.boxes):
+        assert upper.y + upper.height / 2 < lower.y - lower.height / 2
+    ends = [(line.tip, line.path[:12]) for line in drawn.lines]
+    assert len({tip for tip, _ in ends}) == len({start for _, start in ends}) == 20
+    assert all(0 < x < drawn.width for x, _, _ in passing)
+    assert {(line.before, line.after) for line in drawn.lines} == {
+        (change.before, change.after) for change in changes
+    }
+
+
+def test_what_never_happened_and_what_faults_alone_do_is_drawn_as_such() -> None:
+    (machine,) = machines(worlds.WORLDS["lease"][0]())
+    assert [line.style for line in drawing(machine).lines] == ["seen", "seen"]
+    _, other = machines(CROSSING)
+    assert [line.style for line in drawing(other).lines].count("never") == 4
+    faults = Machine("f", "V", ("a", "b"), ("a",), (Change("a", "b", "x", Kind.FAULT, seen=True),))
+    assert [line.style for line in drawing(faults).lines] == ["fault"]

@@ -10,6 +10,7 @@ from typing import Final
 import click
 from attrs import frozen
 
+from rackproof.checker.explain.footing import command as verify_again
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import Folder
 from rackproof.checker.report.review.render import Site
@@ -68,10 +69,11 @@ class Review:
     ) -> None:
         only = studies[0].report.name if len(studies) == of == 1 else None
         title = self.title or only or f"Review of {counted(of, 'target')}"
-        command = shlex.join(["rackproof", "report", *texts, "--out", str(self.folder)])
+        command = f"{shlex.join(['rackproof', 'report', *texts])}{self._flags}"
         try:
             deep = None if self.full else FEW
-            site = Site(title, studies, of, command, folder, left_out, deep)
+            options = self.session.options
+            site = Site(title, studies, of, command, folder, options, left_out, deep)
             with Ticker(str(self.folder), self.session.verbosity) as ticker:
                 files = site.files(ticker)
             folder.write(files)
@@ -80,3 +82,11 @@ class Review:
             raise click.UsageError(f"--out {self.folder}: {reason}") from None
         index, more = self.folder / "index.html", len(files) - 1
         click.echo(f"{index} is written, and {counted(more, 'file')} that it leads to")
+
+    @property
+    def _flags(self) -> str:
+        """The options that make the same report, those of ``verify`` first."""
+        flags = verify_again("", self.session.options).removeprefix("rackproof verify ''")
+        title = ["--title", self.title] if self.title else []
+        full = ["--full"] if self.full else []
+        return f"{flags} {shlex.join([*title, *full, '--out', str(self.folder)])}"

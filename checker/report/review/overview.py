@@ -69,9 +69,13 @@ def headline(studies: Sequence[Study], of: int) -> str:
     if told:
         return f"{', '.join(told)}."
     words = Counter(result.verdict for result in found)
-    parts = [f"{number:,} {SIGNS[kind][1]}" for kind in SIGNS if (number := words[kind])]
+    parts = [f"{number:,} {_verb(kind, number)}" for kind in SIGNS if (number := words[kind])]
     fine = all(study.report.status is Status.OK for study in studies)
     return f"{'As' if fine else 'Not as'} expected: {', '.join(parts) or 'as written'}."
+
+
+def _verb(kind: Verdict, number: int) -> str:
+    return "hold" if kind is Verdict.HOLDS and number > 1 else SIGNS[kind][1]
 
 
 def counts(studies: Sequence[Study], of: int) -> Iterator[Count]:
@@ -117,8 +121,8 @@ def _grouped(studies: Sequence[Study], verdict: Verdict, words: str) -> Iterator
 def _beyond(reports: Sequence[Report]) -> Iterator[str]:
     """What no scope had: other sizes, other faults, what was not asked."""
     runs = [run for report in reports for run in report.runs]
-    if any(result.verdict is Verdict.HOLDS for run in runs for result in run.results):
-        yield "What holds was seen to hold in its scope; of larger ones nothing is said."
+    if runs:
+        yield "Larger scopes than those under Results: what holds was seen to hold in these."
     early = sum(run.findings.reason == SOUGHT for run in runs)
     if early:
         where = "one case the search" if early == 1 else f"{early:,} cases the search"

@@ -10,6 +10,7 @@ from attrs import frozen
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from rackproof.checker.engines import Options
 from rackproof.checker.machines import merged
 from rackproof.checker.machines.drawing import drawing
 from rackproof.checker.report.page.render import safe
@@ -45,6 +46,7 @@ class Site:
     of: int
     command: str
     folder: Folder
+    options: Options
     left_out: tuple[str, ...] = ()
     deep: int | None = None
 
@@ -122,7 +124,7 @@ class Site:
             firings=firings,
             partly=sum(bool(c.reason) for study in studies for c in study.covered.values()),
             guards=overview.idle_guards(studies),
-            entries=[entry(study, linked, proofs) for study in studies],
+            entries=[entry(study, self.options, linked, proofs) for study in studies],
         )
 
 

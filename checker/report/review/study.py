@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from rackproof.checker.asking import setting_of
+from rackproof.checker.asking import DEFAULT_EXAM, setting_of
 from rackproof.checker.coverage import outcomes
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import Examined, report_on
@@ -21,7 +21,7 @@ from rackproof.checker.report.progress import Ticker
 from rackproof.checker.targets import Target
 from rackproof.checker.timing.classes import Bounds
 from rackproof.checker.timing.command import cost_of
-from rackproof.checker.verify import Report, Run
+from rackproof.checker.verify import Report, Run, failure
 
 PATIENCE: Final = 20.0
 """Seconds for each exploration beside those of the verdicts, unless told otherwise."""
@@ -61,13 +61,23 @@ def study(target: Target, options: Options, ticker: Ticker, *, full: bool) -> St
     report = report_on(target, options, ticker)
     if report.failure is not None:
         return Study(report, {})
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
+            return _looked_into(target, report, options, ticker, full)
+    except Exception as error:
+        return Study(evolve(report, failure=failure(error, report.scenario)), {})
+
+
+def _looked_into(
+    target: Target, report: Report, options: Options, ticker: Ticker, full: bool
+) -> Study:
+    """What is beside the verdicts of a target."""
     seconds = min(options.seconds or PATIENCE, PATIENCE)
-    with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
-        covered = {run.label: _covered(run, seconds, ticker) for run in _looked_at(report)}
-        if not full:
-            return Study(report, covered)
-        survivals = tuple(_survival(run, seconds, ticker) for run in _looked_at(report))
-        return Study(report, covered, survivals, _cost(target, report, seconds, ticker))
+    covered = {run.label: _covered(run, seconds, ticker) for run in _looked_at(report)}
+    if not full:
+        return Study(report, covered)
+    survivals = tuple(_survival(run, seconds, ticker) for run in _looked_at(report))
+    return Study(report, covered, survivals, _cost(target, report, seconds, ticker))
 
 
 def _looked_at(report: Report) -> Iterator[Run]:
@@ -93,4 +103,5 @@ def _cost(target: Target, report: Report, seconds: float, ticker: Ticker) -> Cos
     setting = setting_of(target, report.scenario, None, ())
     if setting.system.timing is None:
         return None
-    return cost_of(target.label, setting, {}, Bounds(seconds), ticker)
+    exam = f"{target.label}, exam {DEFAULT_EXAM}" if target.stack else target.label
+    return cost_of(exam, setting, {}, Bounds(seconds), ticker)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from rackproof.checker.coverage import one_sided
+from rackproof.checker.engines import Options
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain.footing import of_report
 from rackproof.checker.proof.certificate import certificate
 from rackproof.checker.report import stack
 from rackproof.checker.report.proofs import proofs
@@ -52,7 +54,10 @@ class Told:
 
 @frozen
 class Entry:
-    """A target: what it is called, how it went, its cases, what else was found."""
+    """A target: what it is called, how it went, its cases, what else was found.
+
+    next_moves: commands, each with what it is for.
+    """
 
     name: str
     target: str
@@ -63,6 +68,8 @@ class Entry:
     remarks: tuple[str, ...]
     judged: tuple[Line, ...]
     cases: tuple[Told, ...]
+    not_checked: tuple[str, ...]
+    next_moves: tuple[tuple[str, str], ...]
 
 
 Certificates = Mapping[int, str]
@@ -85,9 +92,10 @@ def certificates(
     return places, texts
 
 
-def entry(study: Study, linked: Linked, found: Certificates) -> Entry:
+def entry(study: Study, options: Options, linked: Linked, found: Certificates) -> Entry:
     """What is told of a target."""
     report = study.report
+    footing = of_report(report, options)
     examined = report if isinstance(report, Examined) else None
     lines = () if examined is None else tuple(_examined(examined, linked, found))
     return Entry(
@@ -100,7 +108,15 @@ def entry(study: Study, linked: Linked, found: Certificates) -> Entry:
         remarks=tuple(_remarks(study)),
         judged=lines,
         cases=tuple(_case(study, run, linked, found) for run in report.runs),
+        not_checked=footing.not_checked,
+        next_moves=tuple(map(move, footing.next_moves)),
     )
+
+
+def move(told: str) -> tuple[str, str]:
+    """A next move: the command, if it is one, and what it is for."""
+    command, comment, what = told.partition("  # ")
+    return (command, what) if comment else ("", told)
 
 
 def _remarks(study: Study) -> Iterator[str]:

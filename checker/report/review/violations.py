@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -18,21 +19,26 @@ from rackproof.checker.report.review.folder import RUNS, Folder, called
 from rackproof.checker.report.stack import mended
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
+from rackproof.scenarios.worlds import InputError
 
 OTHERS: Final = tuple(form for form in FORMS.values() if form.name != "html")
 """The forms beside the page itself."""
+
 SUFFIXES: Final = (".html", *(form.suffix for form in OTHERS))
 
 
 @frozen
 class Violation:
-    """A result with its run explained; stem: what its files are called."""
+    """A result with its run explained; stem: what its files are called. forms: its other forms, by
+    their names; a run that is none for a form is not in it.
+    """
 
     report: Report
     run: Run
     result: Result
     stem: str
     explanation: Explanation
+    forms: Mapping[str, str]
 
     @property
     def page(self) -> str:
@@ -40,9 +46,9 @@ class Violation:
         return f"{RUNS}/{self.stem}.html"
 
     @property
-    def forms(self) -> dict[str, str]:
-        """Where its other forms are, by what they are called."""
-        return {form.name: f"{RUNS}/{self.stem}{form.suffix}" for form in OTHERS}
+    def files(self) -> dict[str, str]:
+        """What the files of its other forms are called, by the forms' names."""
+        return {name: f"{self.stem}{FORMS[name].suffix}" for name in self.forms}
 
     @property
     def where(self) -> str:
@@ -105,7 +111,14 @@ def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: b
     stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
     again = f"rackproof verify {shlex.quote(report.target)}"
     told = explain(report, run, result, again, deep=deep)
-    return Violation(report, run, result, stem, attrs.evolve(told, folder=folder.path / RUNS))
+    told = attrs.evolve(told, folder=folder.path / RUNS)
+    return Violation(report, run, result, stem, told, dict(_forms(told)))
+
+
+def _forms(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    for form in OTHERS:
+        with contextlib.suppress(InputError):
+            yield form.name, form.write(explanation)
 
 
 def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
@@ -113,9 +126,7 @@ def pages(violation: Violation, back: Mapping[str, str]) -> dict[str, str]:
 
     back: the pages of the report by what they are called, from the index.
     """
-    forms = {f"{violation.stem}{form.suffix}": form for form in OTHERS}
-    links = {name: f"../{address}" for name, address in back.items()}
-    beside = {form.name: file for file, form in forms.items()}
-    files = {file: form.write(violation.explanation) for file, form in forms.items()}
-    files[f"{violation.stem}.html"] = page(violation.explanation, links, beside=beside)
+    links = {name: f"../{address}" for name, address in back.items()} | violation.files
+    files = {violation.files[name]: text for name, text in violation.forms.items()}
+    files[f"{violation.stem}.html"] = page(violation.explanation, links)
     return {f"{RUNS}/{file}": text for file, text in files.items()}
