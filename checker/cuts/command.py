@@ -53,7 +53,7 @@ class Cuts:
             progress,
         )
         scope = scope_in_words(setting, with_faults=False)
-        placed = seats(setting, scenario.path.parent)
+        placed = seats(setting, scenario.path)
         return CutReport(target.label, found, scope, placed, bool(self.faults))
 
     def _with_faults(self, setting: Setting, scenario: Scenario) -> tuple[Setting, Collection[str]]:
@@ -66,7 +66,7 @@ class Cuts:
             check("transition", self.faults, known)
             return setting, {known[name] for name in self.faults or own}
         check("fault", self.faults, fault_names())
-        setting = with_faults(setting, scenario.path.parent, self.faults or None, self.most)
+        setting = with_faults(setting, scenario.path, self.faults or None, self.most)
         return setting, {name for names in setting.faults.values() for name in names}
 
     def _footing(self, report: CutReport) -> Footing:

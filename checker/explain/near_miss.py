@@ -60,13 +60,13 @@ def _words(trace: Trace, safe: Trace, number: int, prop: Property) -> str:
 
 def _way(trace: Trace, safe: Trace, number: int) -> str:
     """How a safe run goes."""
-    own = quoted(trace.steps[number - 1].firing, trace.system)
+    own = quoted(trace.steps[number - 1])
     if not safe.steps:
         return f"The closest safe run takes no step at all, and so not {own}"
     common = f"the same up to step {number - 1}" if number > 1 else "another from the first step on"
     if len(safe.steps) < number:
         return f"The closest safe run is {common} and comes to rest there, without {own}"
-    first = quoted(safe.steps[number - 1].firing, trace.system)
+    first = quoted(safe.steps[number - 1])
     rest = f"comes to rest after {counted(len(safe.steps), 'step')}"
     ends = rest if safe.loop is None else f"goes round for ever from step {safe.lead + 1} on"
     return f"The closest safe run is {common}, then {first} instead of {own}; it {ends}"

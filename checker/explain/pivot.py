@@ -48,14 +48,14 @@ class Parting:
     words: str
 
 
-def phrase(firing: Firing, system: System) -> str:
+def phrase(step: Step) -> str:
     """A step in words, as a part of a list."""
-    return firing.words(system).rstrip(".")
+    return step.words.rstrip(".")
 
 
-def quoted(firing: Firing, system: System) -> str:
+def quoted(step: Step) -> str:
     """A step in words, as a part of a sentence."""
-    return f'"{phrase(firing, system)}"'
+    return f'"{phrase(step)}"'
 
 
 # By choice.
@@ -139,7 +139,7 @@ def _parting(trace: Trace, mended: System) -> Parting | None:
         transition = known.get(step.firing.transition.name)
         firing = Firing(transition, step.firing.arguments) if transition else None
         after = firing.apply(mended, there.final) if firing else None
-        where = f"step {number} ({quoted(step.firing, trace.system)})"
+        where = f"step {number} ({quoted(step)})"
         if firing is None or after is None:
             return Parting(number, f"{where} would not have been possible")
         there = Trace(mended, (*there.steps, Step(mended, firing, there.final, after)))
@@ -169,9 +169,13 @@ def _at_the_end(trace: Trace, there: Trace) -> Parting:
         flaw = there.flaw
         told = f"the loop {flaw.rstrip('.')}" if flaw else "the same loop is no violation"
         return Parting(number, told)
-    going = [f for f, _ in successors(there.system, there.final) if f.is_progress]
+    going = [
+        Step(there.system, firing, there.final, after)
+        for firing, after in successors(there.system, there.final)
+        if firing.is_progress
+    ]
     if going and trace.rests:
-        more = quoted(going[0], there.system)
+        more = quoted(going[0])
         return Parting(number, f"it would have gone on after step {number}: {more}")
     return Parting(number, "the same run would have been possible, and no violation")
 
@@ -205,9 +209,14 @@ def pivot(
 
 
 def _alternatives(trace: Trace, choice: Choice | Cut) -> tuple[str, ...]:
-    if isinstance(choice, Cut):
-        return ()
-    return tuple(phrase(firing, trace.system) for firing in choice.instead)
+    return () if isinstance(choice, Cut) else tuple(map(phrase, _others(trace, choice)))
+
+
+def _others(trace: Trace, choice: Choice) -> list[Step]:
+    """What else was possible, as steps."""
+    system = trace.system
+    before = trace.steps[choice.number - 1].before if choice.number else system.initial
+    return [Step(system, f, before, f.apply(system, before)) for f in choice.instead]
 
 
 def _sentence(words: str) -> str:
@@ -231,7 +240,7 @@ def _last_choice(trace: Trace, choice: Choice) -> str:
     number = choice.number
     step = trace.steps[number - 1]
     kind = "a fault: " if step.is_fault else ""
-    told = f"step {number} ({kind}{quoted(step.firing, step.system)})"
+    told = f"step {number} ({kind}{quoted(step)})"
     if trace.loop is not None and number > trace.lead:
         return (
             f"Each round of the loop has a way out, the last at {told}; fairness alone does not "
@@ -246,7 +255,7 @@ def _last_choice(trace: Trace, choice: Choice) -> str:
 
 
 def _what_else(trace: Trace, choice: Choice) -> Iterator[str]:
-    told = [quoted(firing, trace.system) for firing in choice.instead]
+    told = [quoted(other) for other in _others(trace, choice)]
     listed = "; or ".join(told[:MOST]) + (f"; or {len(told) - MOST} more" if told[MOST:] else "")
     if choice.disarms and told:
         yield f"Instead of it, this could have happened: {listed}."

@@ -359,6 +359,23 @@ def test_a_scenario_is_asked_with_every_fault(capsys: pytest.CaptureFixture[str]
     assert "on the rack: prefill-0 on tray-0" in out
 
 
+def test_a_rack_of_ones_own_is_found_from_the_scenario(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rack = Path(__file__).parents[2] / "scenarios" / "racks" / "pair.yaml"
+    (tmp_path / "racks").mkdir()
+    (tmp_path / "racks" / "mine.yaml").write_text(rack.read_text())
+    (tmp_path / "scenarios").mkdir()
+    scenario = tmp_path / "scenarios" / "one.yaml"
+    scenario.write_text(
+        "rackproof: 1\nname: one\nrack: {path: ../racks/mine.yaml, aggregated: 2}\n"
+        "scope: {tokens: 1, faults: {crash: 1}}\n"
+    )
+    asked = ["--at-most", "0", "--property", "no-lost-tokens"]
+    assert run(["cuts", str(scenario), *asked]) == 0
+    assert "no set of up to 0 faults breaks: no-lost-tokens" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
