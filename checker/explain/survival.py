@@ -61,7 +61,7 @@ class Fate:
         told = f"{self.survives} survives {kebab(self.fault.name)}{of}"
         if not self.lost:
             return told
-        cases = f"lost in {self.lost} of {self.kept + self.lost} cases"
+        cases = f"lost at {self.lost} of {self.kept + self.lost} moments"
         back = _listed([transition for transition, _ in self.back])
         again = f"comes back by {back}" if back else "never comes back"
         ends = f"; {counted(self.for_good, 'state')} end without it" if self.for_good else ""

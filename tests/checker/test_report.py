@@ -160,7 +160,7 @@ def test_the_other_pages_say_what_they_are_for(review: tuple[Path, int]) -> None
     costs = Page(folder / "costs.html").words
     assert "Worst stall: client may wait for ever" in costs
     recovery = Page(folder / "recovery.html").words
-    told = "sometimes lost in 18 of 24 cases never comes back 14 states end without it"
+    told = "sometimes lost at 18 of 24 moments never comes back 14 states end without it"
     assert f"request on a worker what a worker that dies takes along worker ◐ {told}" in recovery
 
 

@@ -56,7 +56,7 @@ class Square:
         """How often it is lost, and what becomes of that."""
         if not self.lost:
             return []
-        told = [f"lost in {self.lost:,} of {counted(self.kept + self.lost, 'case')}"]
+        told = [f"lost at {self.lost:,} of {counted(self.kept + self.lost, 'moment')}"]
         told.append(f"back by {_named(self.back)}" if self.back else "never comes back")
         if self.for_good:
             verb = "ends" if self.for_good == 1 else "end"

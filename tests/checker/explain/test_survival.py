@@ -103,7 +103,7 @@ def test_a_cache_counted_by_hand() -> None:
     assert dropped == Fate(CACHED, drop, ("key",), 4, 8, ((fetch, 8),))
     assert crashed == Fate(CACHED, crash, (), 0, 4, ((fetch, 4),))
     assert (dropped.survives, crashed.survives) == ("sometimes", "never")
-    told = "never survives crash: lost in 4 of 4 cases, and comes back by fetch"
+    told = "never survives crash: lost at 4 of 4 moments, and comes back by fetch"
     assert crashed.words == told
 
 
@@ -115,7 +115,7 @@ def test_what_never_comes_back_is_told() -> None:
 
     (fate,) = survival(cache(fetch_at_first, crash)).fates
     assert (fate.lost, fate.back, fate.for_good) == (4, (), 2)
-    end = "lost in 4 of 4 cases, and never comes back; 2 states end without it"
+    end = "lost at 4 of 4 moments, and never comes back; 2 states end without it"
     assert fate.words == f"never survives crash: {end}"
 
 
