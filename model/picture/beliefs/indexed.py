@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from rackproof.model.cache import Kind
 from rackproof.model.endpoint import DEAD, Process
-from rackproof.model.index import Lane, attach, detach, others, resubscribe
+from rackproof.model.index import Lane, Reading, attach, detach, others, reading, resubscribe
 from rackproof.model.kernel import Belief
 from rackproof.model.picture.beliefs.soon import caught_up, held, index_gets_right
 from rackproof.model.picture.cast import INDEX, ROUTER, Cast
@@ -33,6 +33,7 @@ def of_index(cast: Cast, world: World) -> Iterator[Belief]:
         yield from _question(cast, world, worker)
         yield from _answer(cast, world, worker)
         yield from _race(cast, world, worker)
+        yield from _late(cast, world, worker)
     if world.router.early:
         believed, truth = "has heard from everybody", "serves before it has heard from everybody"
         yield Belief(ROUTER, ROUTER, believed, truth, False)
@@ -136,3 +137,11 @@ def _race(cast: Cast, world: World, worker: int) -> Iterator[Belief]:
         if event.kind is Kind.STORED and prefix not in world.known[other].believed:
             whose = cast.worker(other)
             yield Belief(ROUTER, name, f"has {whose} in it", f"has {whose} out of it by now", False)
+
+
+def _late(cast: Cast, world: World, worker: int) -> Iterator[Belief]:
+    """Whether an event of a worker that the router has taken off its list is news."""
+    event, name = world.caches[worker].flight[0], cast.worker(worker)
+    if world.known[worker].lane is Lane.GONE and reading(world, worker) is Reading.NEXT:
+        subject, truth = f"event {event.number} of {name}", f"is from before {name} was removed"
+        yield Belief(ROUTER, subject, "is news", truth, False)
