@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from rackproof.model.kernel.domains import Identifiers
+from rackproof.model.kernel.properties import Property
 from rackproof.model.kernel.system import Firing
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ def _sentence(_before: Any, firing: Firing, _after: Any) -> str:
     return firing.transition.sentence
 
 
+def _broken(_state: Any, prop: Property, _arguments: Sequence[int]) -> str | None:
+    return prop.broken
+
+
 def _no_sites(_: Any) -> Mapping[str, Site]:
     return {}
 
@@ -97,7 +102,9 @@ class Picture:
     of lanes. beliefs: of a state, true ones too. graph: the rack, whose nodes ``sites`` speaks of
     by name; node attributes ``kind`` and, where one stands on another, ``on``. items: what can be
     lost. sentence: of a state, a firing and the state after it, what the step came to, with
-    ``{parameter}`` placeholders; that of the transition speaks of all that it may come to.
+    ``{parameter}`` placeholders; that of the transition speaks of all that it may come to. broken:
+    of a state, a property and identifiers for which it does not hold there, what is so instead,
+    with ``{parameter}`` placeholders; where it has no more to say, what the property does.
     """
 
     lanes: tuple[Lane, ...]
@@ -107,3 +114,4 @@ class Picture:
     sites: Callable[[Any], Mapping[str, Site]] = _no_sites
     items: tuple[Item, ...] = field(default=())
     sentence: Callable[[Any, Firing, Any], str] = _sentence
+    broken: Callable[[Any, Property, Sequence[int]], str | None] = _broken

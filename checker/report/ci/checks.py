@@ -76,6 +76,13 @@ class Check:
         return f"{self.name}, {self.label}" if self.label else self.name
 
     @property
+    def message(self) -> str:
+        """What is wrong; of a violation also what came of it, where the property says that."""
+        wrong, result = self.wrong or "", self.result
+        broken = result.trace.broken(result.prop) if result and result.trace else ()
+        return f"{wrong}: {' '.join(broken)}" if wrong and broken else wrong
+
+    @property
     def reproduce(self) -> str:
         """The command that shows it again."""
         command = "replay" if self.kind == "replay" else "verify"
