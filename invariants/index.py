@@ -35,7 +35,7 @@ from rackproof.model.world import World
 def index_sound(world: World, worker: int, prefix: int) -> bool:
     """No entry that the index has of a live worker stays wrong for good.
 
-    Broken: The index goes on saying that {worker} holds {prefix}, which it does not.
+    Broken: The index goes on listing {prefix} at {worker}, which does not hold it.
     """
     if world.endpoints[worker].process != Process.UP or not world.endpoints[worker].listed:
         return True
@@ -61,7 +61,7 @@ def index_sound(world: World, worker: int, prefix: int) -> bool:
 def index_complete(world: World, worker: int, prefix: int) -> bool:
     """Nothing that a live worker holds stays unknown to the index for good.
 
-    Broken: {worker} holds {prefix}, and the index stays without that.
+    Broken: {worker} holds {prefix}, and the index stays without an entry of it.
     """
     if world.endpoints[worker].process != Process.UP or not world.endpoints[worker].listed:
         return True

@@ -28,8 +28,8 @@ def no_stale_access(world: World, link: int) -> bool:
     """Nobody reads through a handle of its peer's earlier incarnation, or takes what a signal of
     before announced for its data.
 
-    Broken: The reader of {link} used a handle of its peer's earlier incarnation, or took a signal
-    of before for its data.
+    Broken: The reader of {link} used a handle of its peer's earlier incarnation, or took an old
+    signal for the arrival of its data.
     """
     return not world.links[link].stale
 

@@ -203,7 +203,7 @@ def no_object_forgotten(world: World, key: int) -> bool:
 def live_segment_serves(world: World, segment: int) -> bool:
     """No worker that runs stays unmounted or out of reach for good.
 
-    Broken: {segment} runs, and stays unmounted or out of reach.
+    Broken: The worker of {segment} runs, and its memory stays unmounted or out of reach.
     """
     here = world.segments[segment]
     if not here.up or not world.serving:

@@ -39,7 +39,7 @@ def no_duplicate_tokens(world: World, request: int) -> bool:
 def no_lost_tokens(world: World, request: int) -> bool:
     """No position of an output is skipped, or missing when the output is finished.
 
-    Broken: A position of the output of {request} was skipped, or was missing when it was finished.
+    Broken: A token of {request} was skipped, or was missing when its output was finished.
     """
     return not world.streams[request].lost
 

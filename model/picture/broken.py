@@ -53,10 +53,10 @@ class Failing:
         """What an identifier is called, to be put into a sentence with placeholders."""
         return self.cast.called(sort, index).replace("{", "{{").replace("}", "}}")
 
-    def over(self, request: int, link: str) -> str:
+    def over(self, request: int) -> str:
         """What has become of a request that is over, to end a sentence with; else just its end."""
         told = OVER.get(self.world.requests[request].phase)
-        return f", {link} {told}." if told else "."
+        return f", though that {told}." if told else "."
 
 
 def _kv_consistent(failing: Failing) -> str:
@@ -96,8 +96,8 @@ def _no_kv_leak(failing: Failing) -> str | None:
     owner = failing.world.blocks[failing.ids["block"]].owner
     if owner is None:
         return None
-    stays = f"{{block}} stays with {failing.called(Requests, owner)} for ever"
-    return f"{stays}{failing.over(owner, 'which')}"
+    stays = f"{{block}} stays allocated to {failing.called(Requests, owner)} for ever"
+    return f"{stays}{failing.over(owner)}"
 
 
 def _bookings_exact(failing: Failing) -> str:
@@ -105,20 +105,20 @@ def _bookings_exact(failing: Failing) -> str:
     request = failing.ids["request"]
     booked = sorted(failing.world.retries[request].booked)
     where = " and ".join(failing.called(Workers, worker) for worker in booked)
-    return f"{{request}} stays booked at {where} for ever{failing.over(request, 'though it')}"
+    return f"{{request}} stays booked at {where} for ever{failing.over(request)}"
 
 
 def _live_endpoint_selectable(failing: Failing) -> str:
     """What keeps the worker out."""
     endpoint, protocol = failing.world.endpoints[failing.ids["worker"]], failing.world.protocol
     why = {
-        "is not on the list of discovery": not endpoint.listed,
-        "stays inhibited": endpoint.inhibited and not endpoint.half_open,
-        "stays marked as overloaded": endpoint.overloaded,
-        "has no fresh load report": endpoint.stale and not protocol.route_on_stale_metrics,
+        "off the list of discovery": not endpoint.listed,
+        "inhibited": endpoint.inhibited and not endpoint.half_open,
+        "marked as overloaded": endpoint.overloaded,
+        "without a fresh load report": endpoint.stale and not protocol.route_on_stale_metrics,
     }
     told = " and ".join(words for words, is_so in why.items() if is_so)
-    return f"{{worker}} is up, but {told} for ever."
+    return f"{{worker}} is up, but stays {told} for ever."
 
 
 def _memory_reclaimed(failing: Failing) -> str:
@@ -128,6 +128,13 @@ def _memory_reclaimed(failing: Failing) -> str:
         return "Memory of a process of {peer} that is gone stays mapped for ever."
     kept = ", and that of its predecessor stays mapped" if outlived(failing.world, peer) else ""
     return f"The replacement of {{peer}} waits for its memory for ever{kept}."
+
+
+def _no_duplicate_tokens(failing: Failing) -> str | None:
+    """That it is the same token, where none was skipped before."""
+    if failing.world.streams[failing.ids["request"]].lost:
+        return None
+    return "The client of {request} was sent a token twice."
 
 
 def _terminal_latch(failing: Failing) -> str:
@@ -144,6 +151,7 @@ BROKEN: Final[Mapping[str, Callable[[Failing], str | None]]] = {
     "bookings-exact": _bookings_exact,
     "live-endpoint-selectable": _live_endpoint_selectable,
     "memory-reclaimed": _memory_reclaimed,
+    "no-duplicate-tokens": _no_duplicate_tokens,
     "terminal-latch": _terminal_latch,
 }
 """By the name of a property."""
