@@ -62,8 +62,8 @@ class Moment:
 
     @property
     def mistaken(self) -> tuple[Belief, ...]:
-        """The beliefs after the step that are not true."""
-        return tuple(belief for belief in self.beliefs if not belief.agrees)
+        """The beliefs after the step that are not true, but for those that are only behind."""
+        return tuple(belief for belief in self.beliefs if belief.mistaken)
 
 
 @frozen

@@ -187,7 +187,7 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
     ``why`` (tests: ``text``, and ``since``, the step that made it so, or null), ``causes`` (numbers
     of steps), ``users`` (by a field that it changed, the steps that depend on that; 0: the
     violation), ``matters``, ``needed`` (null: not asked) and ``beliefs`` (``who``, ``subject``,
-    ``believed``, ``truth``, ``agrees``). Where they are known: ``broken`` (sentences), ``where``,
+    ``believed``, ``truth``, ``agrees``, ``behind``). Where they are known: ``broken``, ``where``,
     ``reads`` (fields), ``failing`` and ``stays`` (tests), ``enough`` (steps), ``necessity``,
     ``timing_words``, ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that
     differs, ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay;

@@ -41,7 +41,8 @@ class Message:
 class Belief:
     """What somebody takes for so, and what is so, in words; subject: of whom or of what.
 
-    who: the name of a lane. agrees: whether the belief is true.
+    who: the name of a lane. agrees: whether the belief is true. behind: it is not, but what is to
+    put it right is on its way, as always happens where there are messages.
     """
 
     who: str
@@ -49,13 +50,19 @@ class Belief:
     believed: str
     truth: str
     agrees: bool
+    behind: bool = False
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether it is wrong, and nothing on its way is to put it right."""
+        return not self.agrees and not self.behind
 
 
 @frozen
 class Site:
     """What a node of the rack is like in a state.
 
-    condition: fine, busy, suspect (somebody wrongly believes something of it) or failed. words:
+    condition: fine, busy, suspect (somebody is mistaken about it) or failed. words:
     what there is to know, such as what it holds and whom it serves.
     """
 
