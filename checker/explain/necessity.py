@@ -86,14 +86,15 @@ def told(moments: Sequence[Moment], least: Sequence[int]) -> Iterator[str]:
     least: the numbers of steps that lead there by themselves.
     """
     known = [moment for moment in moments if moment.needed is not None]
+    if known and all(moment.needed for moment in moments):
+        yield "Every step is needed: without any one of them the others do not lead there."
+        return
     for moment in known:
         if moment.step.is_fault:
             what = f"the {_kebab(moment)} of step {moment.number}"
             does = "do not lead there" if moment.needed else "lead there all the same"
             yield f"Without {what} the other steps {does}."
-    if known and all(moment.needed for moment in moments):
-        yield "No step can be left out: without any one of them the others do not lead there."
-    elif least:
+    if least:
         yield (f"{alone(least)} ({len(least)} of {len(moments)}){_rest(least)}.")
 
 
