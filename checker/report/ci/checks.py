@@ -87,7 +87,7 @@ class Check:
         """The command that shows it again."""
         command = "replay" if self.kind == "replay" else "verify"
         exam = isinstance(self.report, Examined) and self.run is not None
-        more = f" --exam {self.run.label}" if exam and self.run is not None else ""
+        more = f" --exam {argument(self.run.label)}" if exam and self.run is not None else ""
         return f"rackproof {command} {argument(self.report.target)}{more}"
 
     @cached_property
