@@ -54,6 +54,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)
     scenario = report.scenario
+    in_time = within_times(timing, result.prop) if timing else None
     mends = tuple(one.mend for one in known(report, run, result))
     told = Explanation(
         title=report.name,
@@ -70,7 +71,8 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
         timing=timing,
-        timing_words=tuple(within_times(timing, result.prop)) if timing else (),
+        in_time=in_time,
+        timing_words=tuple(in_time.lines) if in_time else (),
         mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),

@@ -26,7 +26,7 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     timing = possible(trace)
     lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
     if timing is not None:
-        lines += [f"  {line}" for line in within_times(timing, result.prop)]
+        lines += [f"  {line}" for line in within_times(timing, result.prop).lines]
     if isinstance(report, Examined):
         lines += _exam(report, result)
     if fixed:
