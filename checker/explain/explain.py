@@ -141,8 +141,16 @@ def _studied(told: Explanation, seen: Study) -> Explanation:
         failing=seen.failing,
         stays=seen.stays,
         enough=seen.enough,
-        necessity=tuple(necessity.told(moments, seen.enough)),
+        necessity=tuple(necessity.told(moments, seen.enough, seen.is_inevitable)),
+        unexplained=_unexplained(told, seen),
     )
+
+
+def _unexplained(told: Explanation, seen: Study) -> str | None:
+    """Why there is no more to say of a violation."""
+    if told.prop is None or seen.slice is not None:
+        return told.unexplained
+    return "its end could not be followed back to the steps that it depends on"
 
 
 def _moments(trace: Trace, timing: Possible | None) -> Iterator[Moment]:
