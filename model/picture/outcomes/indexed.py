@@ -119,7 +119,10 @@ def _read_for_split(scene: Scene) -> str:
 
 
 def _apply_stored(scene: Scene) -> str:
-    gone = ", which is off its list," if _known(scene).lane is Lane.GONE else ","
+    known, prefix = _known(scene), _cache(scene).flight[0].prefix
+    gone = ", which is off its list," if known.lane is Lane.GONE else ","
+    if prefix in known.believed:
+        return f"The router hears {_first(scene)}{gone} and has that in the index already."
     return f"The router hears {_first(scene)}{gone} and enters that in the index."
 
 
@@ -143,6 +146,8 @@ def _refuse_orphan(scene: Scene) -> str:
 
 
 def _apply_removed(scene: Scene) -> str:
+    if _cache(scene).flight[0].prefix not in _known(scene).believed:
+        return f"The router hears {_first(scene)}, and does not have that in the index."
     takes = f"The router hears {_first(scene)}, and takes that out of the index"
     return f"{takes}; the entry is empty, and to be deleted." if _after(scene).open else f"{takes}."
 

@@ -20,6 +20,12 @@ def _after(scene: Scene) -> Reader:
     return scene.after.readers[scene.ids["client"]]
 
 
+def _miss(scene: Scene) -> str:
+    entry = scene.before.objects[scene.ids["key"]].entry
+    has = "no {key}" if entry is Entry.ABSENT else "{key} only as being written"
+    return f"The master has {has}: {{client}} computes it, and wants to put it."
+
+
 def _find(scene: Scene) -> str:
     tells = "The master tells {client} that {key} lies in {space}"
     space = scene.ids["space"]
@@ -219,6 +225,7 @@ def _as(words: str) -> Callable[[Scene], str]:
 
 
 STORED: Final[Mapping[str, Callable[[Scene], str]]] = {
+    "miss": _miss,
     "look_up": _as("{client} asks the master for {key}."),
     "look_up_together": _as("A request is scheduled: each of its ranks asks the master for {key}."),
     "put_refused": _as(
