@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+import attrs
 from attrs import frozen
 
 from rackproof.model.kernel import (
@@ -75,7 +76,7 @@ class Step:
         drawn = self.system.picture
         if drawn is None:
             return self.firing.words(self.system)
-        sentence = drawn.sentence(self.before, self.firing, self.after)
+        sentence = drawn.checked.sentence(self.before, self.firing, self.after)
         return sentence.format(**self.firing.named(self.system))
 
 
@@ -98,6 +99,13 @@ class Trace:
     system: System
     steps: tuple[Step, ...]
     loop: int | None = None
+
+    @property
+    def undrawn(self) -> Trace:
+        """The same run, of a world without a picture."""
+        system = attrs.evolve(self.system, picture=None)
+        steps = tuple(attrs.evolve(step, system=system) for step in self.steps)
+        return Trace(system, steps, self.loop)
 
     @property
     def final(self) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from rackproof.checker.report.timed import WithinTimes
 from rackproof.checker.timing.possible import Possible
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
@@ -62,8 +63,17 @@ class Moment:
 
     @property
     def mistaken(self) -> tuple[Belief, ...]:
-        """The beliefs after the step that are not true."""
-        return tuple(belief for belief in self.beliefs if not belief.agrees)
+        """The beliefs after the step that are not true, but for those that are only behind."""
+        return tuple(belief for belief in self.beliefs if belief.mistaken)
+
+
+@frozen
+class Parting:
+    """Where a run and the same steps with a change of mechanisms part, and how, in words."""
+
+    number: int
+    words: str
+    changes: tuple[str, ...] = ()
 
 
 @frozen
@@ -74,7 +84,8 @@ class Pivot:
     choice: the step of that choice; None where that could not be told, 0 where there is none.
     instead: in words, what else could have happened there, from where some way on does not end in
     the violation. mechanisms: under which changes a step would not have been possible, or would
-    have led elsewhere, and which. words: all of that in a few sentences, the first mechanism alone.
+    have led elsewhere, and which; partings: the same, with the numbers of these steps. words: all
+    of that in a few sentences, the first mechanism alone.
     """
 
     number: int
@@ -82,15 +93,19 @@ class Pivot:
     instead: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
     choice: int | None = None
+    partings: tuple[Parting, ...] = ()
 
 
 @frozen
 class NearMiss:
-    """The closest run that is safe; parts: the number of its first step that differs."""
+    """The closest run that is safe; parts: the number of its first step that differs. violates: the
+    names of other properties that it violates.
+    """
 
     trace: Trace
     parts: int
     words: str
+    violates: tuple[str, ...] = ()
 
 
 @frozen
@@ -150,8 +165,8 @@ class Explanation:
     empty where that was not asked. necessity: which faults and steps are needed, in sentences.
     unexplained: why there is no more to say. setting: what describes the world; its relative paths
     begin in ``base``. folder: where what is written of it is going to lie. fewest_faults: whether
-    it was shown that no run with fewer faults violates the property. untold: what was asked and
-    could not be found out, with why.
+    it was shown that no run with fewer faults violates the property. in_time: what the times make
+    of the violation, in any run. untold: what was asked and could not be found out, with why.
     """
 
     title: str
@@ -171,6 +186,7 @@ class Explanation:
     notes: str | None = None
     timing: Possible | None = None
     timing_words: tuple[str, ...] = ()
+    in_time: WithinTimes | None = None
     pivot: Pivot | None = None
     near_miss: NearMiss | None = None
     smallest: Smallest | None = None

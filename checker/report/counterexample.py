@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackproof.checker.exams import Examined
-from rackproof.checker.report.setting import remedy, scope_in_words
+from rackproof.checker.report.setting import remedy, scope_in_words, source_label
 from rackproof.checker.report.stack import mended
 from rackproof.checker.report.steps import INDENT, run_in_words, wrapped
 from rackproof.checker.report.timed import within_times
@@ -26,13 +26,14 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     timing = possible(trace)
     lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
     if timing is not None:
-        lines += [f"  {line}" for line in within_times(timing, result.prop)]
+        lines += [f"  {line}" for line in within_times(timing, result.prop).lines]
     if isinstance(report, Examined):
         lines += _exam(report, result)
     if fixed:
         lines.append(f"  {fixed}")
     if report.scenario is not None and report.scenario.source:
-        lines.append(f"  As reported: {report.scenario.source}")
+        source = report.scenario.source
+        lines.append(f"  {source_label(source)}: {source}")
     return [*lines, f"  To see it again: {reproduce}"]
 
 

@@ -106,6 +106,9 @@ class System:
             count = counts.get(sort, len(names))
             if len(names) != count:
                 raise ModelError(f"{self.name}: {len(names)} names for {count} {sort}s")
+            for name, times in Counter(names).items():
+                if times > 1:
+                    raise ModelError(f"{self.name}: two {sort}s are called {name!r}")
 
     @property
     def with_lemmas(self) -> System:
