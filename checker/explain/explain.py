@@ -18,7 +18,7 @@ from rackproof.checker.explain.mends import known
 from rackproof.checker.explain.study import Study
 from rackproof.checker.lowering import LoweringError
 from rackproof.checker.replay import Replayed, met, violated
-from rackproof.checker.report.counterexample import where
+from rackproof.checker.report.counterexample import outcome, where
 from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.possible import Possible, charges, possible
@@ -67,6 +67,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         where=where(trace, result.prop),
         culprits=tuple(trace.culprits(result.prop)),
         broken=trace.broken(result.prop),
+        outcome=outcome(trace, result.prop),
         scope=scope_in_words(run.case.setting),
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
@@ -98,6 +99,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         where=where(trace, prop) if prop else "",
         culprits=tuple(trace.culprits(prop)) if prop else (),
         broken=trace.broken(prop) if prop else (),
+        outcome=outcome(trace, prop) if prop else "",
         scope=scope_in_words(scenario.case.setting),
         source=scenario.source,
         notes=scenario.notes,

@@ -148,6 +148,7 @@ def test_the_index_says_what_was_found(review: tuple[Path, int]) -> None:
     assert f"{MISSING} could not be checked: {MISSING}: there is no such file" in words
     assert "violated: 1 fault, 3 steps nobody expected it" in words
     assert "A read takes longer than the lease: the block is freed under its reader." in words
+    assert "Broken reader-0 reads the block, which holds another request's KV by now." in words
     assert f"rackproof guards {RELAY}" in words
     assert words.index("request-with-the-living") < words.index("no-overwrite-in-flight")
     assert "Each transition, in how many cases it fired" in words

@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from rackproof.checker.explain import Condition, Explanation, Mend, Moment, Pivot
 from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.escaping import fenced, in_markdown, line, link
-from rackproof.checker.report.explained import MOST_TOLD, changes_in_words, since_in_words
+from rackproof.checker.report.explained import (
+    MOST_TOLD,
+    changes_in_words,
+    ending,
+    since_in_words,
+)
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.setting import source_label
 from rackproof.checker.timing.amounts import in_units
@@ -135,11 +140,8 @@ def _diagram(explanation: Explanation) -> Iterator[str]:
 
 
 def _where(explanation: Explanation) -> Iterator[str]:
-    for sentence in explanation.broken:
-        yield from (f"**{in_markdown(sentence)}**", "")
-    if explanation.where:
-        end = ":" if explanation.failing else "."
-        yield from (in_markdown(explanation.where + end), "")
+    if told := ending(explanation):
+        yield from (in_markdown(told), "")
     yield from _conditions(explanation.failing)
     if not explanation.failing:
         state = explanation.values(explanation.trace.final)
