@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
+from operator import eq
 from typing import Final
 
 from attrs import frozen
@@ -62,30 +64,49 @@ def _by_another(timing: Possible, found: TimedRun) -> Iterator[str]:
     other = possible(found.trace)
     assert other is not None, "it was found by its times"
     size = f"{counted(found.trace.faults, 'fault')}, {counted(len(found.trace.steps), 'step')}"
+    shown = timing.timing.trace
     yield (
         f"Timing: possible within these times{other.set_to}, in other steps. This run is not: "
         f"{timing.conflict}"
     )
+    yield from _difference(shown, found.trace)
     yield f"Another run that violates it, with {size}{other.tied}:"
     yield from run_in_words(found.trace, timing=other)
 
 
 def _by_none(timing: Possible, prop: Property, seen: Reached, graph: Graph) -> Iterator[str]:
     """No run violates it; what would have to be otherwise, one time after another."""
-    what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
+    ends = " that comes to an end" if prop.scope is Scope.EVENTUALLY else ""
     yield (
-        f"Timing: impossible within these times{timing.set_to}: {what} of this scope violates it "
-        f"({seen.classes:,} state classes, all there are)"
+        f"Timing: impossible within these times{timing.set_to}: no run of this scope{ends} "
+        f"violates it ({seen.classes:,} state classes, all there are)"
     )
     ways = list(itertools.islice(_ways(timing, prop, graph), MOST_WAYS))
     if ways:
-        yield "It is possible, with all else as it is, where for instance"
+        alone = {1: "where", 2: "with either of these alone:"}.get(len(ways), "with any of these:")
+        yield f"It is possible, with all else as it is, {alone}"
         yield from (f"  {way.told}" for way in ways)
+        yield from _difference(timing.timing.trace, ways[0].trace)
         yield f"As here, where {ways[0].condition}:"
         yield from run_in_words(ways[0].trace, timing=possible(ways[0].trace))
     else:
         yield f"The run above is impossible: {timing.conflict}"
         yield from timing.only
+
+
+def _difference(shown: Trace, other: Trace) -> Iterator[str]:
+    """In what another run differs from the one that is shown, where it does."""
+    firings, others = ([step.firing for step in trace.steps] for trace in (shown, other))
+    if firings == others:
+        return
+    same = sum(1 for _ in itertools.takewhile(bool, map(eq, firings, others)))
+    size = counted(len(others), "step")
+    size += "" if len(others) == len(firings) else f" instead of {len(firings)}"
+    order = (
+        "the same in another order" if Counter(firings) == Counter(others) else "not all the same"
+    )
+    begun = f", alike up to step {same}" if same else ""
+    yield f"The run below is not the counterexample itself: {size}, {order}{begun}."
 
 
 @frozen
