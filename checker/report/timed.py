@@ -82,15 +82,17 @@ def _by_none(timing: Possible, prop: Property, seen: Reached, graph: Graph) -> I
         f"violates it ({seen.classes:,} state classes, all there are)"
     )
     ways = list(itertools.islice(_ways(timing, prop, graph), MOST_WAYS))
+    yield f"The run above is impossible: {timing.conflict}"
     if ways:
-        alone = {1: "where", 2: "with either of these alone:"}.get(len(ways), "with any of these:")
+        alone = {1: "where", 2: "with either of these alone:"}.get(
+            len(ways), "with any of these alone:"
+        )
         yield f"It is possible, with all else as it is, {alone}"
         yield from (f"  {way.told}" for way in ways)
         yield from _difference(timing.timing.trace, ways[0].trace)
         yield f"As here, where {ways[0].condition}:"
         yield from run_in_words(ways[0].trace, timing=possible(ways[0].trace))
     else:
-        yield f"The run above is impossible: {timing.conflict}"
         yield from timing.only
 
 
@@ -102,11 +104,10 @@ def _difference(shown: Trace, other: Trace) -> Iterator[str]:
     same = sum(1 for _ in itertools.takewhile(bool, map(eq, firings, others)))
     size = counted(len(others), "step")
     size += "" if len(others) == len(firings) else f" instead of {len(firings)}"
-    order = (
-        "the same in another order" if Counter(firings) == Counter(others) else "not all the same"
+    what = "the same in another order" if Counter(firings) == Counter(others) else "other ones"
+    yield (
+        f"The run below is not the counterexample itself: {size}, {what} from step {same + 1} on."
     )
-    begun = f", alike up to step {same}" if same else ""
-    yield f"The run below is not the counterexample itself: {size}, {order}{begun}."
 
 
 @frozen

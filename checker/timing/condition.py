@@ -88,7 +88,7 @@ def rounded(amount: Amount, up: bool = False) -> Amount:
     """The same with a few digits of its time: no more than it, so that what follows from the amount
     being at least 0 is so all the more; or no less, for what it takes.
     """
-    amount = _coprime(amount)
+    amount = coprime(amount)
     size = abs(amount.seconds)
     if not size:
         return amount
@@ -99,7 +99,7 @@ def rounded(amount: Amount, up: bool = False) -> Amount:
 
 def inequality(amount: Amount, digits: int = CLOSE) -> str:
     """That an amount is at least 0, with what is added on the side where it is positive."""
-    amount = _coprime(amount)
+    amount = coprime(amount)
     more = Amount.of(max(amount.seconds, ZERO), {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(max(-amount.seconds, ZERO), {n: -k for n, k in amount.terms if k < 0})
     if more.terms:
@@ -107,7 +107,7 @@ def inequality(amount: Amount, digits: int = CLOSE) -> str:
     return f"{less.told(digits)} <= {more.told(digits)}"
 
 
-def _coprime(amount: Amount) -> Amount:
+def coprime(amount: Amount) -> Amount:
     """The same with whole factors that have nothing in common; for a single name, with 1."""
     factors = [k for _, k in amount.terms]
     if not factors:
@@ -206,7 +206,7 @@ def _minimal(amounts: Sequence[Amount]) -> tuple[Amount, ...]:
     never = [a for a in amounts if not a.terms]
     if never:
         return (min(never, key=lambda a: a.seconds),)
-    kept = sorted({_coprime(a) for a in amounts}, key=lambda a: (-len(a.terms), a.words))
+    kept = sorted({coprime(a) for a in amounts}, key=lambda a: (-len(a.terms), a.words))
     if len(kept) > 1:
         for amount in list(kept):
             others = [other for other in kept if other is not amount]
@@ -301,6 +301,8 @@ def clash(conflict: Conflict, values: Mapping[str, Fraction]) -> str:
         return f"it takes {long} ({in_units(values[long])}) to be over within {within}"
     known = [f"{n} is {in_units(values[n])}" for n, _ in (*more.terms, *less.terms) if n in values]
     but = f", but {' and '.join(known)}" if known else ""
+    if not more.terms and not amount.seconds:
+        return f"it takes {less.told(FEW)} to be no time at all{but}"
     near = rounded(amount, up=True)
     amount = near if near.value(values) < 0 else amount
     return f"it takes {inequality(amount, FEW if amount is near else CLOSE)}{but}"

@@ -10,12 +10,13 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from rackproof.checker.timing.amounts import Amount, exact, in_units
+from rackproof.checker.timing.amounts import ENDLESS, Amount, exact, in_units
 from rackproof.checker.timing.condition import (
     Condition,
     TooMany,
     clash,
     condition,
+    coprime,
     in_short,
     rounded,
 )
@@ -101,7 +102,9 @@ class Possible:
     def set_to(self) -> str:
         """The values of what is chosen, of what it depends on; of that itself where none is."""
         values = self.timing.durations.values
-        names = sorted(self.chosen) or sorted(name for name in self._names if values[name])
+        clashing = self.found.amount.terms if isinstance(self.found, Conflict) else ()
+        known = {name for name, _ in clashing} & values.keys() or self._names
+        names = sorted(self.chosen) or sorted(n for n in known if 0 < values[n] < ENDLESS)
         shown = names if self.chosen else names[:MOST_TOLD]
         told = [f"{name} {in_units(values[name])}" for name in shown]
         more = f" and {len(names) - len(shown)} more" if names[len(shown) :] else ""
@@ -126,11 +129,21 @@ class Possible:
             yield "What this run takes of all times is too much to tell"
         elif every.is_never:
             yield "This run is impossible whatever all quantities may be"
+        elif every.unmet == (self._clashing,):
+            return  # that is what clashes
         elif self.by_choice is None or every.words != self.by_choice.words:
             more = len(every.unmet) - MOST_TOLD
             rest = f" (and {more} more)" if more > 0 else ""
             told = in_short(rounded(amount, up=True) for amount in every.unmet[:MOST_TOLD])
             yield f"Whatever the times are, this run takes {told}{rest}"
+
+    @property
+    def _clashing(self) -> Amount | None:
+        """What clashes, over all quantities that are anything."""
+        if isinstance(self.found, Schedule):
+            return None
+        values = self.timing.durations.values
+        return coprime(self.found.amount.folded(values, [n for n, v in values.items() if v]))
 
     @property
     def kinder(self) -> list[tuple[str, float]]:
