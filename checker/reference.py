@@ -270,6 +270,8 @@ def _property(prop: Any) -> list[str]:
     lines = _paragraph(prop.statement)
     if prop.why:
         lines += _paragraph(f"Why it matters: {prop.why}")
+    if prop.broken:
+        lines += _paragraph(f"Broken: {prop.broken}")
     lines += _paragraph(f"Asked: {prop.scope.value}")
     if prop.premise:
         lines += _paragraph(f"Put to the test only where: {prop.premise.statement}")

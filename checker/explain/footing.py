@@ -6,7 +6,6 @@ A next move that is a command is written as a shell takes it, with why behind a 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +20,7 @@ from rackproof.checker.explain.explanation import Footing, Mend
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.replay import Replayed
 from rackproof.checker.report.setting import assumed, effective, parts
+from rackproof.checker.report.shell import argument
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.verdicts import ABSENT, Result, Verdict
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -40,7 +40,7 @@ GRAPH: Final = 300_000
 
 def command(target: str, options: Options) -> str:
     """The line that verifies a target again."""
-    return " ".join(["rackproof verify", shlex.quote(target), *_flags(options)])
+    return " ".join(["rackproof verify", argument(target), *_flags(options)])
 
 
 def _flags(options: Options) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _flags(options: Options) -> Iterator[str]:
         yield f"--time-limit {asked.duration(options.seconds)}"
     if options.memory is not None:
         yield f"--memory {options.memory}B"
-    yield from (f"--exam {shlex.quote(name)}" for name in options.exams)
+    yield from (f"--exam {argument(name)}" for name in options.exams)
     for name in ("coverage", "reduce", "repair"):
         if getattr(options, name):
             yield f"--{name}"
@@ -88,7 +88,7 @@ def of_result(
 
 def of_replay(scenario: Scenario, replayed: Replayed) -> Footing:
     """What a run that is written down says of itself."""
-    file = shlex.quote(str(scenario.path))
+    file = argument(str(scenario.path))
     unseen = ["any run but this one", *_inexact(scenario.case.setting, replayed.timing is not None)]
     moves = (
         f"rackproof verify {file}  # every run of its scope",
@@ -225,8 +225,8 @@ def _apply(report: Report, run: Run, mend: Mend) -> Iterator[str]:
 
 
 def _violated(report: Report, run: Run, result: Result, is_mended: bool) -> Iterator[str]:
-    target, name = shlex.quote(report.target), result.prop.name
-    where = f"{target} --exam {run.label}" if isinstance(report, Examined) else target
+    target, name = argument(report.target), argument(result.prop.name)
+    where = f"{target} --exam {argument(run.label)}" if isinstance(report, Examined) else target
     yield f"rackproof export {where} --property {name} --to markdown  # the run, to hand on"
     if report.diagnosis is None and not is_mended and has_mechanisms(run.case.setting):
         yield f"rackproof verify {target} --repair  # the least changes of mechanisms that stop it"
@@ -246,7 +246,7 @@ def has_mechanisms(setting: Setting) -> bool:
 
 
 def _holds(report: Report, results: Sequence[Result], options: Options) -> Iterator[str]:
-    target = shlex.quote(report.target)
+    target = argument(report.target)
     stack = isinstance(report, Examined)
     names = [r.prop.name for r in results if r.verdict is Verdict.HOLDS and r.prop.scope in SAFETY]
     freedoms = report.runs[0].case.setting.system.freedoms
@@ -283,12 +283,12 @@ def _can_be(setting: Setting, sizes: Mapping[str, Any]) -> Setting | None:
 
 def _vacuous(report: Report, run: Run, result: Result) -> Iterator[str]:
     """What would put a property to the test."""
-    target, name = shlex.quote(report.target), result.prop.name
+    target, name = argument(report.target), argument(result.prop.name)
     setting = run.case.setting
     if result.reason == ABSENT:
         yield from _speaks_of(setting, result.prop)
         return
-    where = f"{target} --exam {run.label}" if isinstance(report, Examined) else target
+    where = f"{target} --exam {argument(run.label)}" if isinstance(report, Examined) else target
     yield f"rackproof cuts {where} --property {name}  # with every fault that the scope allows"
 
 

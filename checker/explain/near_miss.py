@@ -15,6 +15,7 @@ from typing import Final
 from rackproof.checker.explain.ahead import Ahead, Way
 from rackproof.checker.explain.explanation import NearMiss
 from rackproof.checker.explain.pivot import goes_with, quoted
+from rackproof.checker.report.escaping import line
 from rackproof.checker.trace import EngineError, Step, Trace
 from rackproof.checker.verdicts import counted, listed
 from rackproof.model.kernel import Kind, Property, Scope, holds
@@ -34,7 +35,7 @@ def near_miss(trace: Trace, ahead: Ahead, others: Sequence[Property] = ()) -> Ne
         also = tuple(_violated(found, others))
         if closest is None or not also:
             words = _words(_way(trace, found, number), ahead.prop, also, closest is None)
-            told = NearMiss(found, number, words)
+            told = NearMiss(found, number, words, also)
             closest = closest or told
             if not also:
                 return told
@@ -96,12 +97,13 @@ def _violated(trace: Trace, properties: Sequence[Property]) -> Iterator[str]:
 def _words(way: str, prop: Property, also: Sequence[str], is_closest: bool) -> str:
     """What is told of a safe run. also: the other properties that it violates."""
     if also:
-        head = f"The closest run in which {prop.name} holds (it violates {listed(also)} instead)"
+        instead = listed([*map(line, also)])
+        head = f"The closest run in which {line(prop.name)} holds (it violates {instead} instead)"
     elif is_closest:
         head = "The closest safe run"
     else:
         head = "The closest run found that violates no other property either"
-    return f"{head} is {way}; {prop.name} holds in it."
+    return f"{head} is {way}; {line(prop.name)} holds in it."
 
 
 def _way(trace: Trace, safe: Trace, number: int) -> str:

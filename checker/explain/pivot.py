@@ -17,7 +17,7 @@ from attrs import frozen
 
 from rackproof.checker.explain.ahead import Ahead, Way
 from rackproof.checker.explain.bound import Cut
-from rackproof.checker.explain.explanation import END, Moment, Pivot
+from rackproof.checker.explain.explanation import END, Moment, Parting, Pivot
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Firing, Kind, ModelError, System, Transition, successors
 from rackproof.scenarios.fields import Fields
@@ -49,14 +49,6 @@ class Choice:
     number: int
     instead: tuple[Firing, ...] = ()
     disarms: bool = True
-
-
-@frozen
-class Parting:
-    """Where a run and the same steps with a change of mechanisms part."""
-
-    number: int
-    words: str
 
 
 def phrase(step: Step) -> str:
@@ -315,6 +307,7 @@ def pivot(
         instead=_alternatives(trace, choice),
         mechanisms=tuple(mechanisms),
         choice=choice.number if isinstance(choice, Choice) else None,
+        partings=tuple(attrs.evolve(found, changes=tuple(changes)) for changes, found in parts),
     )
 
 

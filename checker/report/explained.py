@@ -117,6 +117,7 @@ class _Told:
         yield from _section(
             "Where it goes wrong",
             [
+                *told.broken,
                 f"{told.where}:" if told.failing else f"{told.where}." if told.where else "",
                 *(f"  {since_in_words(c, None)}" for c in told.failing),
             ],

@@ -63,10 +63,11 @@ class Possible:
     @cached_property
     def chosen(self) -> frozenset[str]:
         """The names of what an operator sets, of those that this run depends on."""
-        return self.timing.durations.chosen() & self._names
+        return self.timing.durations.chosen() & self.names
 
     @cached_property
-    def _names(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
+        """Of all times that this run depends on."""
         limits = (*self.timing.limits, *self.timing.endless)
         return frozenset(name for limit in limits for name, _ in limit.amount.terms)
 
@@ -81,7 +82,7 @@ class Possible:
         run; None where that takes too long.
         """
         values = self.timing.durations.values
-        return self._condition(frozenset(name for name in self._names if values[name]))
+        return self._condition(frozenset(name for name in self.names if values[name]))
 
     def _condition(self, free: frozenset[str]) -> Condition | None:
         try:
@@ -103,7 +104,7 @@ class Possible:
         """The values of what is chosen, of what it depends on; of that itself where none is."""
         values = self.timing.durations.values
         clashing = self.found.amount.terms if isinstance(self.found, Conflict) else ()
-        known = {name for name, _ in clashing} & values.keys() or self._names
+        known = {name for name, _ in clashing} & values.keys() or self.names
         names = sorted(self.chosen) or sorted(n for n in known if 0 < values[n] < ENDLESS)
         shown = names if self.chosen else names[:MOST_TOLD]
         told = [f"{name} {in_units(values[name])}" for name in shown]

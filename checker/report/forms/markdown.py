@@ -135,6 +135,8 @@ def _diagram(explanation: Explanation) -> Iterator[str]:
 
 
 def _where(explanation: Explanation) -> Iterator[str]:
+    for sentence in explanation.broken:
+        yield from (f"**{in_markdown(sentence)}**", "")
     if explanation.where:
         end = ":" if explanation.failing else "."
         yield from (in_markdown(explanation.where + end), "")
