@@ -251,8 +251,9 @@ class Terminal:
     def table(self, reports: Sequence[Report]) -> None:
         """Print one row a scenario, or one a property with -v or for a single target."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        columns = ("", "scenario", "property", "as reported", "with the fix", "states", "time")
         fixes = any(run.label == WITH_FIX for report in reports for run in report.runs)
+        first = "as reported" if fixes else "verdict"
+        columns = ("", "scenario", "property", first, "with the fix", "states", "time")
         for column in columns:
             if column != "with the fix" or fixes:
                 right = column in ("states", "time")
