@@ -76,6 +76,28 @@ TERMS: Final = _by_name(
         "rackproof list scope",
     ),
     Word(
+        "fault-budget",
+        "How often each fault may happen in a run of a scope, and how often a client may leave or "
+        "ask again. What has no budget never happens.",
+        "rackproof list faults; in a scenario: scope: faults:",
+    ),
+    Word(
+        "fair-run",
+        "A run in which nothing is put off for ever that its fairness promises: a step that stays "
+        "possible is taken at some time. Faults and the choices of clients are never promised.",
+    ),
+    Word(
+        "state-class",
+        "All moments of runs that have the same state and differ only in how long ago what "
+        "happened; their times are kept as inequalities. Where all classes were seen, all runs "
+        "within the times were.",
+    ),
+    Word(
+        "inhibited",
+        "Of a worker: the router leaves it out of its choice, as a request to it failed or was "
+        "silent too long.",
+    ),
+    Word(
         "exam",
         "A scope with a rack, in which every stack is put to the test.",
         "rackproof list exams; only one of them: rackproof verify stack:NAME --exam NAME",

@@ -78,9 +78,9 @@ class Session:
             interrupted = True
         saved = self._save()
         footings = [of_report(report, self.options) for report in self.reports]
-        self.terminal().verified(
-            self.reports, len(targets.found), saved, targets.left_out, footings
-        )
+        terminal = self.terminal()
+        terminal.verified(self.reports, len(targets.found), saved, targets.left_out, footings)
+        self.troubles += [wrong.status for wrong in (*saved.failures, *terminal.failures)]
         self.write(
             self.json_file,
             lambda: as_json([as_data(*one) for one in zip(self.reports, footings, strict=True)]),
@@ -147,13 +147,14 @@ class Session:
     def replay(self, file: str) -> int:
         """Replay one scenario, and report."""
         self.check_outputs()
+        scenario, terminal = None, self.terminal()
         try:
             scenario, run = _replayed(Path(file))
-        except Exception as error:
-            wrong = failure(error, None)
-            self.terminal().failed(wrong)
+            terminal.replayed(scenario, run)
+        except (Exception, SystemExit) as error:
+            wrong = failure(error, scenario)
+            terminal.failed(wrong)
             return wrong.status
-        self.terminal().replayed(scenario, run)
         self.write(self.json_file, lambda: as_json([replay_as_data(scenario, run)]))
         return worst([*self.troubles, Status.VIOLATED if run.complaints else Status.OK])
 
@@ -208,7 +209,7 @@ class Session:
     def write(self, name: str | None, text: Callable[[], str], append: bool = False) -> None:
         """Write a text to a file or stdout (-), where one was named."""
         if name == "-":
-            sys.stdout.write(text())
+            click.echo(text().encode(), nl=False)
         elif name is not None:
             try:
                 with Path(name).open("a" if append else "w", encoding="utf-8") as file:

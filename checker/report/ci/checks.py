@@ -76,11 +76,18 @@ class Check:
         return f"{self.name}, {self.label}" if self.label else self.name
 
     @property
+    def message(self) -> str:
+        """What is wrong; of a violation also what came of it, where the property says that."""
+        wrong, result = self.wrong or "", self.result
+        broken = result.trace.broken(result.prop) if result and result.trace else ()
+        return f"{wrong}: {' '.join(broken)}" if wrong and broken else wrong
+
+    @property
     def reproduce(self) -> str:
         """The command that shows it again."""
         command = "replay" if self.kind == "replay" else "verify"
         exam = isinstance(self.report, Examined) and self.run is not None
-        more = f" --exam {self.run.label}" if exam and self.run is not None else ""
+        more = f" --exam {argument(self.run.label)}" if exam and self.run is not None else ""
         return f"rackproof {command} {argument(self.report.target)}{more}"
 
     @cached_property

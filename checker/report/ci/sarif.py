@@ -98,7 +98,7 @@ def _rule(check: Check) -> dict[str, Any]:
 
 def _result(check: Check, numbers: Mapping[str, int]) -> dict[str, Any]:
     name = _rule_id(check)
-    told = f"{check.title}: {check.wrong}"
+    told = f"{check.title}: {check.message}"
     place = {} if check.spot is None else {"locations": [_location(check.spot)]}
     again = f"To see it again: {check.reproduce}"
     result: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from rackproof.checker.report.review.found import Found
 from rackproof.checker.report.review.render import Site
 from rackproof.checker.report.review.study import patience, study
 from rackproof.checker.report.review.violations import Explaining
+from rackproof.checker.report.shell import commanded
 from rackproof.checker.session import Session
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target, expand
@@ -86,7 +86,7 @@ class Review:
         of = found.of
         only = found.studies[0].report.name if len(found.studies) == of == 1 else None
         title = self.title or only or f"Review of {counted(of, 'target')}"
-        command = f"{shlex.join(['rackproof', 'report', *texts])}{self._flags}"
+        command = f"{commanded('rackproof', 'report', *texts)}{self._flags}"
         ticker.says("writing the pages")
         try:
             files = Site(title, found, command, folder, self.session.options).files()
@@ -103,4 +103,4 @@ class Review:
         flags = verify_again("", self.session.options).removeprefix("rackproof verify ''")
         title = ["--title", self.title] if self.title else []
         full = ["--full"] if self.full else []
-        return f"{flags} {shlex.join([*title, *full, '--out', str(self.folder)])}"
+        return f"{flags} {commanded(*title, *full, '--out', str(self.folder))}"

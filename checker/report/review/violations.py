@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -17,6 +16,7 @@ from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import RUNS, Folder, called
+from rackproof.checker.report.shell import argument
 from rackproof.checker.report.stack import mended
 from rackproof.checker.report.titles import title
 from rackproof.checker.verdicts import Result
@@ -132,7 +132,7 @@ def _violation(
 ) -> Violation:
     """bound: within which to look for what would have saved it; None: not at all."""
     stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
-    again = f"rackproof verify {shlex.quote(report.target)}"
+    again = f"rackproof verify {argument(report.target)}"
     told = explain(report, run, result, again, deep=bound is not None, bound=bound)
     told = attrs.evolve(told, title=title(report, run, result), folder=folder.path / RUNS)
     return Violation(report, run, result, stem, told, dict(_forms(told)))

@@ -43,7 +43,10 @@ def break_down(world: World) -> World | None:
 
 @kernel.always(name=NAME)
 def stays_off(world: World) -> bool:
-    """It stays off {text}"""
+    """It stays off {text}
+
+    Broken: It is on {text}
+    """
     return not world.on
 
 world = kernel.System(NAME, World(), (break_down,), (stays_off,), {{}})
