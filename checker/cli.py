@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from rackproof.checker import interrupts
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.scenarios import quantities
@@ -822,6 +823,7 @@ def new(stack: str, out: str | None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its status."""
+    interrupts.heed()
     sys.exit(run(arguments))
 
 

@@ -77,7 +77,7 @@ def test_a_violation_is_shown_step_by_step_and_ends_with_1(
         "     block: reused; reading: [reader-0]",
         "  1 fault suffices; without any, no run violates it.",
         "  To see it again: rackproof verify lease.py:world",
-        "        scenario        property                as reported                 states    "
+        "        scenario        property                verdict                     states    "
         "time",
         "FAILED  lease.py:world  no-overwrite-in-flight  violated: 1 fault, 3 steps      15  "
         "0.01 s",
