@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 from attrs import define, field
 
+from rackproof.checker import interrupts
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
 from rackproof.checker.explain.footing import of_report
@@ -54,8 +55,10 @@ class Session:
     def verify(self, texts: Sequence[str]) -> int:
         """Verify every target, and report; an interrupt ends it with what is known by then."""
         self.check_outputs()
-        if not self.annotates:
-            return self._verify(texts)
+        with interrupts.interruptible():
+            return self._annotated(texts) if self.annotates else self._verify(texts)
+
+    def _annotated(self, texts: Sequence[str]) -> Status:
         from rackproof.checker.report.ci.github import no_commands  # noqa: PLC0415
 
         with no_commands(self._echo):
@@ -73,6 +76,7 @@ class Session:
                 with Ticker(target.label, self.verbosity) as ticker:
                     self.reports.append(report_on(target, self.options, ticker))
         except KeyboardInterrupt:
+            interrupts.let_finish()
             interrupted = True
         saved = self._save()
         footings = [of_report(report, self.options) for report in self.reports]
@@ -89,6 +93,11 @@ class Session:
             told = f"{done} of {len(targets.found)} targets were done"
             click.echo(f"interrupted: {told}", err=True)
             return Status.INTERRUPTED
+        return self.status
+
+    @property
+    def status(self) -> Status:
+        """The gravest of all that was found."""
         return worst(
             [*self.troubles, *(report.status for report in self.reports), self._strictly()]
         )
@@ -129,10 +138,12 @@ class Session:
         click.echo(told, file=self.terminal().out.file)
 
     def _strictly(self) -> Status:
-        """Whether all that counts was put to the test, where that is asked for."""
-        from rackproof.checker.report.plain import shortfalls  # noqa: PLC0415
+        """Whether all that counts was put to the test, where that is asked for; what is wrong
+        otherwise has a status of its own.
+        """
+        from rackproof.checker.report.plain import untested  # noqa: PLC0415
 
-        falls_short = self.strict and any(map(shortfalls, self.reports))
+        falls_short = self.strict and any(map(untested, self.reports))
         return Status.VIOLATED if falls_short else Status.OK
 
     def replay(self, file: str) -> int:

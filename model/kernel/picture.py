@@ -17,6 +17,7 @@ from attrs import field, frozen
 
 from rackproof.model.kernel.domains import Identifiers
 from rackproof.model.kernel.errors import ModelError
+from rackproof.model.kernel.properties import Property
 from rackproof.model.kernel.system import Firing
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class Message:
 class Belief:
     """What somebody takes for so, and what is so, in words; subject: of whom or of what.
 
-    who: the name of a lane. agrees: whether the belief is true.
+    who: the name of a lane. agrees: whether the belief is true. behind: it is not, but what is to
+    put it right is on its way, as always happens where there are messages.
     """
 
     who: str
@@ -57,13 +59,19 @@ class Belief:
     believed: str
     truth: str
     agrees: bool
+    behind: bool = False
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether it is wrong, and nothing on its way is to put it right."""
+        return not self.agrees and not self.behind
 
 
 @frozen
 class Site:
     """What a node of the rack is like in a state.
 
-    condition: fine, busy, suspect (somebody wrongly believes something of it) or failed. words:
+    condition: fine, busy, suspect (somebody is mistaken about it) or failed. words:
     what there is to know, such as what it holds and whom it serves.
     """
 
@@ -94,6 +102,10 @@ def _sentence(_before: Any, firing: Firing, _after: Any) -> str:
     return firing.transition.sentence
 
 
+def _broken(_state: Any, prop: Property, _arguments: Sequence[int]) -> str | None:
+    return prop.broken
+
+
 def _no_sites(_: Any) -> Mapping[str, Site]:
     return {}
 
@@ -106,7 +118,9 @@ class Picture:
     of lanes. beliefs: of a state, true ones too. graph: the rack, whose nodes ``sites`` speaks of
     by name; node attributes ``kind`` and, where one stands on another, ``on``. items: what can be
     lost. sentence: of a state, a firing and the state after it, what the step came to, with
-    ``{parameter}`` placeholders; that of the transition speaks of all that it may come to.
+    ``{parameter}`` placeholders; that of the transition speaks of all that it may come to. broken:
+    of a state, a property and identifiers for which it does not hold there, what is so instead,
+    with ``{parameter}`` placeholders; where it has no more to say, what the property does.
     """
 
     lanes: tuple[Lane, ...]
@@ -116,6 +130,7 @@ class Picture:
     sites: Callable[[Any], Mapping[str, Site]] = _no_sites
     items: tuple[Item, ...] = field(default=())
     sentence: Callable[[Any, Firing, Any], str] = _sentence
+    broken: Callable[[Any, Property, Sequence[int]], str | None] = _broken
 
     @cached_property
     def checked(self) -> Picture:

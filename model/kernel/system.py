@@ -139,6 +139,13 @@ class System:
         names = self.names.get(sort)
         return names[index] if names else f"{sort}-{index}"
 
+    def named(
+        self, parameters: Sequence[tuple[str, Identifiers]], arguments: Sequence[int]
+    ) -> dict[str, str]:
+        """Parameters with the names of the identifiers chosen for them."""
+        chosen = zip(parameters, arguments, strict=True)
+        return {name: self.label(sort, index) for (name, sort), index in chosen}
+
     def firings(self) -> Iterator[Firing]:
         """Every transition with every choice of its identifiers, in a fixed order."""
         for transition in self.transitions:
@@ -179,12 +186,7 @@ class Firing:
 
     def named(self, system: System) -> dict[str, str]:
         """The parameters and the names of the identifiers chosen."""
-        return {
-            parameter: system.label(sort, index)
-            for (parameter, sort), index in zip(
-                self.transition.parameters, self.arguments, strict=True
-            )
-        }
+        return system.named(self.transition.parameters, self.arguments)
 
     @property
     def is_progress(self) -> bool:

@@ -60,7 +60,7 @@ def _head(reports: Sequence[Report], wrong: Sequence[Check]) -> str:
     if wrong:
         lines += ["| | target | what | where | what is wrong |", "|---|---|---|---|---|"]
         lines += [
-            _row(mark(check), check.report.target, check.title, _where(check), check.wrong or "")
+            _row(mark(check), check.report.target, check.title, _where(check), check.message)
             for check in wrong
         ]
         lines.append("")
