@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import inspect
+import io
 import os
 import sys
 import traceback
@@ -827,6 +828,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
+def _escape_what_has_no_encoding() -> None:
+    """Where a terminal does not read UTF-8, show other characters by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _give_up_output() -> None:
     """Nobody takes what we print any more, not even what Python still flushes at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -834,6 +842,12 @@ def _give_up_output() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
+    if sys.stdout is None:  # that is so where a shell closed it (>&-)
+        click.echo("stdout is closed: there is nowhere to write to (/dev/null takes all)", err=True)
+        return Status.BAD_INPUT
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (for as long as this runs)
+    _escape_what_has_no_encoding()
     try:
         status = cli.main(args=arguments, prog_name="rackproof", standalone_mode=False)
         sys.stdout.flush()

@@ -24,7 +24,7 @@ from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result, Verdict
-from rackproof.checker.verify import Report, Run
+from rackproof.checker.verify import AS_REPORTED, Report, Run
 from rackproof.model.kernel import Property
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Scenario
@@ -77,6 +77,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),
+        file=report.file if run.label == AS_REPORTED else None,
         fewest_faults=result.fewest_faults,
     )
     return _studied(told, study.of_property(trace, result.prop, told.fields))
@@ -109,6 +110,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         facts=tuple((fact.key, *met(replayed, fact)) for fact in replayed.facts),
         setting=scenario.case.setting,
         base=scenario.path.parent,
+        file=scenario.path,
     )
     try:
         return _studied(told, _study(trace, prop, replayed, told.fields))

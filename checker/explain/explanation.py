@@ -164,9 +164,10 @@ class Explanation:
     ever. enough: the numbers of steps that lead there by themselves, none of which can be left out;
     empty where that was not asked. necessity: which faults and steps are needed, in sentences.
     unexplained: why there is no more to say. setting: what describes the world; its relative paths
-    begin in ``base``. folder: where what is written of it is going to lie. fewest_faults: whether
-    it was shown that no run with fewer faults violates the property. in_time: what the times make
-    of the violation, in any run. untold: what was asked and could not be found out, with why.
+    begin in ``base``. file: the scenario that has that setting, if one does. folder: where what is
+    written of it is going to lie. fewest_faults: whether it was shown that no run with fewer faults
+    violates the property. in_time: what the times make of the violation, in any run. untold: what
+    was asked and could not be found out, with why.
     """
 
     title: str
@@ -200,6 +201,7 @@ class Explanation:
     unexplained: str | None = None
     setting: Setting | None = None
     base: Path = Path()
+    file: Path | None = None
     folder: Path = Path()
     fewest_faults: bool = False
     untold: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rackproof.checker.explain import Condition, Explanation, Mend, Moment, Pivot
@@ -37,7 +38,7 @@ def markdown(explanation: Explanation) -> str:
         _section(turning, _bullets([pivot.words, *_others(pivot)]) if pivot else []),
         _section("The nearest run that is safe", _near_miss(explanation)),
         _section("What mends it", map(_mend, explanation.mends)),
-        _section("Timing", _bullets(_timing(explanation))),
+        _section("Timing", _timing(explanation)),
         _section("What was not found out", _bullets(explanation.untold)),
         _section("Not checked", _bullets(footing.not_checked)),
         _section("What to do next", _bullets(footing.next_moves)),
@@ -221,7 +222,17 @@ def _mend(mend: Mend) -> str:
 
 
 def _timing(explanation: Explanation) -> Iterator[str]:
+    """Sentences as items; what is indented below one, such as another run, as a list in it."""
     told: Iterable[str] = explanation.timing_words
     if not told and explanation.timing is not None:
         told = explanation.timing.lines
-    return (text.strip().removeprefix("Timing: ") for text in told)
+    deep = "  "
+    for text in told:
+        inner = text.lstrip(" ").removeprefix("Timing: ")
+        step = re.match(r"\d+\. ", inner)
+        if text.startswith(" ") and step:
+            deep = "  " + " " * len(step[0])
+            yield f"  {step[0]}{in_markdown(inner[step.end() :])}"
+        else:
+            by = deep if text.startswith(" " * 5) else "  " if text.startswith(" ") else ""
+            yield f"{by}- {in_markdown(inner)}"
