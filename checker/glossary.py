@@ -154,6 +154,30 @@ TERMS: Final = _by_name(
         "rackproof verify TARGET --save DIR writes it as a scenario, rackproof replay shows it.",
     ),
     Word(
+        "untested",
+        "Nothing put it to the test, so that it says nothing, and nobody expected otherwise: the "
+        "verdict is vacuous, and the reason is told with it.",
+        "rackproof explain vacuous; --strict makes it fail.",
+    ),
+    Word(
+        "bad-input",
+        "A target could not be read or is not as it has to be, and nothing is known of it: the "
+        "message says what was given and what was expected. The exit status is 2.",
+        "Mend what the message names; rackproof new writes a scenario to begin with.",
+    ),
+    Word(
+        "our-fault",
+        "Rackproof itself failed, and nothing is known of the target. The exit status is 70.",
+        "Report it, with the lines that are told and the command that led to them.",
+    ),
+    Word(
+        "interrupted",
+        "The run was ended from outside (Ctrl-C, a build that is cancelled or out of time) before "
+        "this was verified: nothing is known of it. What was known by then is told. The exit "
+        "status is 130.",
+        "Run it again; --time-limit lets each exploration end by itself, with what it found.",
+    ),
+    Word(
         "cut-set",
         "Faults that together can break a property, none of which can be left out.",
         "rackproof cuts TARGET",

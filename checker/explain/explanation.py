@@ -63,8 +63,8 @@ class Moment:
 
     @property
     def mistaken(self) -> tuple[Belief, ...]:
-        """The beliefs after the step that are not true."""
-        return tuple(belief for belief in self.beliefs if not belief.agrees)
+        """The beliefs after the step that are not true, but for those that are only behind."""
+        return tuple(belief for belief in self.beliefs if belief.mistaken)
 
 
 @frozen
@@ -155,17 +155,18 @@ class Explanation:
 
     prop: the property that is violated; of a replay, the first that it says to be and that is.
     verdict: in words, with the size. where: in which state it fails, and for whom. culprits: the
-    identifiers for which it does, by parameter. reads: the labels of the fields by which it fails.
-    scope: how much was explored, in words. complaints: what in a replay is not as written. facts:
-    what it was to lead to: in words, what was found, and whether that is as written. failing: by
-    what it fails, with the values. stays: why nothing that may still happen changes that, where a
-    run comes to rest or goes round for ever. enough: the numbers of steps that lead there by
-    themselves, none of which can be left out; empty where that was not asked. necessity: which
-    faults and steps are needed, in sentences. unexplained: why there is no more to say. setting:
-    what describes the world; its relative paths begin in ``base``. folder: where what is written of
-    it is going to lie. fewest_faults: whether it was shown that no run with fewer faults violates
-    the property. in_time: what the times make of the violation, in any run. untold: what was asked
-    and could not be found out, with why.
+    identifiers for which it does, by parameter. broken: what is so instead, in a sentence each,
+    where the property says that; shown before anything else of where it fails. reads: the labels of
+    the fields by which it fails. scope: how much was explored, in words. complaints: what in a
+    replay is not as written. facts: what it was to lead to: in words, what was found, and whether
+    that is as written. failing: by what it fails, with the values. stays: why nothing that may
+    still happen changes that, where a run comes to rest or goes round for ever. enough: the numbers
+    of steps that lead there by themselves, none of which can be left out; empty where that was not
+    asked. necessity: which faults and steps are needed, in sentences. unexplained: why there is no
+    more to say. setting: what describes the world; its relative paths begin in ``base``. folder:
+    where what is written of it is going to lie. fewest_faults: whether it was shown that no run
+    with fewer faults violates the property. in_time: what the times make of the violation, in any
+    run. untold: what was asked and could not be found out, with why.
     """
 
     title: str
@@ -177,6 +178,7 @@ class Explanation:
     verdict: str = ""
     where: str = ""
     culprits: tuple[Mapping[str, str], ...] = ()
+    broken: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     scope: str | None = None
     source: str | None = None

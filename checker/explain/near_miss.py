@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from rackproof.checker.explain.ahead import Ahead
 from rackproof.checker.explain.explanation import NearMiss
 from rackproof.checker.explain.pivot import goes_with, quoted
+from rackproof.checker.report.escaping import line
 from rackproof.checker.trace import EngineError, Trace
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Property, Scope, holds
@@ -54,8 +55,8 @@ def _violated(trace: Trace, properties: tuple[Property, ...]) -> Iterator[str]:
 
 
 def _words(trace: Trace, safe: Trace, number: int, prop: Property, also: tuple[str, ...]) -> str:
-    told = f"{_way(trace, safe, number)}, and {prop.name} holds in it."
-    return told + (f" It violates {', '.join(also)}, though." if also else "")
+    told = f"{_way(trace, safe, number)}, and {line(prop.name)} holds in it."
+    return told + (f" It violates {', '.join(map(line, also))}, though." if also else "")
 
 
 def _way(trace: Trace, safe: Trace, number: int) -> str:
