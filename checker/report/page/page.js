@@ -99,8 +99,8 @@ function named(text) {
   return made;
 }
 
-function beliefRow([, [who, subject, believed, truth, agrees]]) {
-  const row = element("tr", "", agrees ? "" : "wrong");
+function beliefRow([, [who, subject, believed, truth, standing]]) {
+  const row = element("tr", "", { mistaken: "wrong", behind: "behind" }[standing] ?? "");
   const labels = ["Who", "Of", "Believes", "Truth"];
   [who, subject, believed, truth].forEach((text, i) => {
     const cell = element(i ? "td" : "th");
@@ -109,6 +109,7 @@ function beliefRow([, [who, subject, believed, truth, agrees]]) {
     cell.append(named(text));
     row.append(cell);
   });
+  if (standing === "behind") row.lastChild.append(element("span", " and that is on its way", "aside"));
   return row;
 }
 
@@ -120,9 +121,10 @@ function fill(table, beliefs) {
 function showBeliefs(number) {
   if (!one("#beliefs")) return;
   const held = courses.beliefs.at(number).filter(([, belief]) => belief);
-  const mistaken = held.filter(([, belief]) => !belief[4]);
-  const others = held.filter(([, belief]) => belief[4]);
-  fill(one("#beliefs"), mistaken);
+  const of = (standing) => held.filter(([, belief]) => belief[4] === standing);
+  const mistaken = of("mistaken");
+  const others = of("true");
+  fill(one("#beliefs"), [...mistaken, ...of("behind")]);
   fill(one("#true-beliefs"), others);
   one("#all-true").hidden = mistaken.length > 0;
   one("#true-count").textContent = others.length;

@@ -26,7 +26,6 @@ MOST: Final = 8
 """Steps that are told at the top; the rest is told below."""
 FEW_LOOPED: Final = 3
 """Steps of a loop that are told there too."""
-OPEN: Final = " (without it, that was not looked at)"
 ORIGINS: Final = {FIX: "the fix named in the scenario", LEAST: "found by search: a least change"}
 
 
@@ -219,11 +218,6 @@ def where(told: Explanation) -> str:
     return f"{fails}: {values}." if values else f"{fails}."
 
 
-def broken(told: Explanation) -> str:
-    """What is so instead of what must hold, in sentences; empty where nobody says."""
-    return " ".join(getattr(told, "broken", ()))
-
-
 def choices(told: Explanation) -> str:
     """The choices of clients and of the world outside that have a budget, counted."""
     budget = told.setting.bundled.faults if told.setting and told.setting.bundled else {}
@@ -300,12 +294,17 @@ def verified(mend: Mend, name: str) -> str:
 
 def breaks(mend: Mend) -> list[str]:
     """What is violated with a mend alone."""
-    return [name for name in mend.side_effects if not name.endswith(OPEN)]
+    return [name for name in mend.side_effects if not _is_open(name)]
 
 
 def unclear(mend: Mend) -> list[str]:
-    """What is violated with a mend, and was not looked at without it."""
-    return [name.removesuffix(OPEN) for name in mend.side_effects if name.endswith(OPEN)]
+    """What is violated with a mend, and perhaps without it too."""
+    return [name.partition(" (")[0] for name in mend.side_effects if _is_open(name)]
+
+
+def _is_open(effect: str) -> bool:
+    """Whether a name comes with a remark: that nothing is known of it without the mend."""
+    return " (" in effect
 
 
 # Texts.
