@@ -257,6 +257,18 @@ function onClick(event) {
   if (row) go(rows.indexOf(row) + 1);
 }
 
+// Paper shows the end of the run, and all that is folded but the full state.
+function toPaper() {
+  show(last);
+  const folded = all("details:not([open], .state)");
+  for (const each of folded) each.toggleAttribute("data-unfolded", (each.open = true));
+}
+
+function fromPaper() {
+  show(current);
+  for (const each of all("[data-unfolded]")) each.open = each.toggleAttribute("data-unfolded");
+}
+
 function begin() {
   document.documentElement.classList.add("scripted");
   all("[data-copies]").forEach(copying);
@@ -278,8 +290,8 @@ function begin() {
   one(".steps")?.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", follow);
-  addEventListener("beforeprint", () => show(last));
-  addEventListener("afterprint", () => show(current));
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", fromPaper);
   filter();
   const start = Number(box?.dataset.start ?? 0);
   go(linked() ?? start, { announce: false, link: false, scroll: false });

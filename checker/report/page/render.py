@@ -31,7 +31,7 @@ from rackproof.checker.report.page.course import course, script_data
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
 from rackproof.checker.report.page.turns import keyed, standing
-from rackproof.checker.report.setting import meaning
+from rackproof.checker.report.setting import meaning, source_label
 from rackproof.checker.report.steps import changed
 from rackproof.checker.report.timed import Time, times_of
 from rackproof.checker.timing.amounts import in_units
@@ -75,6 +75,7 @@ def page(
         same_steps=_same_steps(told),
         few=FEW,
         spoken=spoken,
+        source_label=source_label,
         rack=drawn_rack(told.trace.system, told.states),
         costs=costs(told),
         total=_total(told),

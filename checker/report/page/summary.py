@@ -22,7 +22,7 @@ from rackproof.checker.trace import Step
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Belief, Kind
 
-MOST: Final = 8
+MOST: Final = 9
 """Steps that are told at the top; the rest is told below."""
 FEW_LOOPED: Final = 3
 """Steps of a loop that are told there too."""
@@ -290,6 +290,12 @@ def verified(mend: Mend, name: str) -> str:
     if mend.verdict == AVERTED:
         return f"With {it} {mend.verdict}."
     return f"With {it}, {name}: {mend.verdict.rstrip('.')}."
+
+
+def is_clean(mends: Sequence[Mend]) -> bool:
+    """Whether all there are stop it, and violate nothing themselves as far as is known."""
+    stops = all(mend.verdict.startswith(("holds", "proved", AVERTED)) for mend in mends)
+    return bool(mends) and stops and not any(map(breaks, mends))
 
 
 def breaks(mend: Mend) -> list[str]:

@@ -99,7 +99,7 @@ def test_the_summary_tells_the_faults_the_pivot_the_end_and_the_mistake() -> Non
 
 def test_the_summary_says_that_there_are_more_faults_than_it_tells() -> None:
     first = next(iter(what_happened(relay.long())))
-    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 7 of these")
+    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 8 of these")
 
 
 def test_the_summary_of_a_run_for_ever_ends_with_its_loop() -> None:
@@ -257,6 +257,9 @@ def test_a_mend_is_told_by_what_is_chosen() -> None:
     assert summary.verified(mend, "p") == "With it p holds in every run of this scope."
     assert summary.origin(mend) == "the fix named in the scenario"
     assert (summary.breaks(mend), summary.unclear(mend)) == (["x"], ["y"])
+    assert not summary.is_clean([mend])
+    assert summary.is_clean([evolve(mend, side_effects=mend.side_effects[1:])])
+    assert not summary.is_clean([evolve(mend, verdict="inconclusive", side_effects=())])
 
 
 def test_terms_that_a_page_uses_are_explained_on_it() -> None:
