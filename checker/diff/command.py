@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -28,6 +27,7 @@ from rackproof.checker.report.difference.markdown import as_markdown
 from rackproof.checker.report.difference.terminal import show
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.screen import console
+from rackproof.checker.report.shell import argument, commanded
 from rackproof.checker.searched import Progress
 from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import worst
@@ -166,7 +166,7 @@ class Diff:
         self, words: Sequence[Word], comparisons: Sequence[Comparison], alone: Both
     ) -> Footing:
         return Footing(
-            reproduce=shlex.join(["rackproof", "diff", *map(str, words), *self._options]),
+            reproduce=commanded("rackproof", "diff", *map(str, words), *self._options),
             not_checked=tuple(dict.fromkeys(_not_checked(comparisons, alone))),
             next_moves=tuple(_next_moves(comparisons)),
         )
@@ -308,4 +308,4 @@ def _verify(target: str) -> str:
     revision = as_revision(target)
     text = revision.target if revision else target
     there = f"  # in {revision.name}" if revision else "  # tells why, and what mends it"
-    return f"rackproof verify {shlex.quote(text)} --explain{there}"
+    return f"rackproof verify {argument(text)} --explain{there}"

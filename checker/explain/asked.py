@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rackproof.checker.explain.explanation import Footing
+from rackproof.checker.report.shell import argument
 
 LARGER = "anything larger than this scope"
 UNTIMED = "how long steps take (every order of steps counts)"
@@ -15,10 +15,8 @@ MOST_CUTS = 4
 
 def line(name: str, target: str, *options: tuple[str, str]) -> str:
     """A command as a shell takes it; options: names with values, those without one left out."""
-    told = (
-        f"{option} {shlex.quote(value)}" for option, *rest in options for value in rest if value
-    )
-    return " ".join([f"rackproof {name} {shlex.quote(target)}", *told])
+    told = (f"{option} {argument(value)}" for option, *rest in options for value in rest if value)
+    return " ".join([f"rackproof {name} {argument(target)}", *told])
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,6 @@ A next move that is a command is written as a shell takes it, with why behind a 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +19,8 @@ from rackproof.checker.explain import asked
 from rackproof.checker.explain.explanation import Footing, Mend
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.replay import Replayed
-from rackproof.checker.report.setting import assumed, effective
+from rackproof.checker.report.setting import assumed, effective, parts
+from rackproof.checker.report.shell import argument
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.verdicts import ABSENT, Result, Verdict
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -40,7 +40,7 @@ GRAPH: Final = 300_000
 
 def command(target: str, options: Options) -> str:
     """The line that verifies a target again."""
-    return " ".join(["rackproof verify", shlex.quote(target), *_flags(options)])
+    return " ".join(["rackproof verify", argument(target), *_flags(options)])
 
 
 def _flags(options: Options) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _flags(options: Options) -> Iterator[str]:
         yield f"--time-limit {asked.duration(options.seconds)}"
     if options.memory is not None:
         yield f"--memory {options.memory}B"
-    yield from (f"--exam {shlex.quote(name)}" for name in options.exams)
+    yield from (f"--exam {argument(name)}" for name in options.exams)
     for name in ("coverage", "reduce", "repair"):
         if getattr(options, name):
             yield f"--{name}"
@@ -79,13 +79,16 @@ def of_result(
     run = next(run for run in report.runs if any(r is result for r in run.results))
     alone = evolve(report, runs=(run,))
     unseen = [*_inputs(alone), *([] if is_timed else _times(alone))]
-    moves = [*(_apply(mends[0]) if mends else ()), *_violated(report, run, result, bool(mends))]
+    moves = [
+        *(_apply(report, run, mends[0]) if mends else ()),
+        *_violated(report, run, result, bool(mends)),
+    ]
     return Footing(reproduce, (*_undecided(alone, options), *unseen), tuple(moves))
 
 
 def of_replay(scenario: Scenario, replayed: Replayed) -> Footing:
     """What a run that is written down says of itself."""
-    file = shlex.quote(str(scenario.path))
+    file = argument(str(scenario.path))
     unseen = ["any run but this one", *_inexact(scenario.case.setting, replayed.timing is not None)]
     moves = (
         f"rackproof verify {file}  # every run of its scope",
@@ -124,8 +127,11 @@ def _undecided(report: Report, options: Options) -> Iterator[str]:
     first = report.runs[0]
     rest = [r for r in first.results if not r.judged and r.verdict is Verdict.INCONCLUSIVE]
     if rest and first.findings.reason == SOUGHT:
-        names = _some([r.prop.name for r in rest])
-        yield f"{names}: the search ended at the violations that are expected"
+        what = "1 other property has" if len(rest) == 1 else f"{len(rest)} other properties have"
+        yield (
+            f"{what} no verdict here, as the search stopped once the expected violations were "
+            "found (without expect in the scenario, it judges them all)"
+        )
     proved = [r for _, r in judged if r.verdict is Verdict.HOLDS and r.prop.scope in SAFETY]
     if first.findings.endless is not None:
         yield f"all loops: {first.findings.endless}"
@@ -139,7 +145,7 @@ def _inputs(report: Report) -> Iterator[str]:
     settings = [run.case.setting for run in reported or report.runs]
     unseen = _faults_left_out(settings)
     if unseen:
-        yield f"faults without a budget ({_some(unseen)})"
+        yield f"faults that this scope does not allow ({len(unseen)}: {_some(unseen)})"
     if isinstance(report, Examined):
         yield "larger scopes than those of the exams"
         if report.unsaid:
@@ -194,7 +200,7 @@ def _next(report: Report, options: Options) -> Iterator[str]:
     for run, result in judged:
         if result.verdict is Verdict.VIOLATED:
             mends = [one.mend for one in known(report, run, result)]
-            yield from _apply(mends[0]) if mends else ()
+            yield from _apply(report, run, mends[0]) if mends else ()
             yield from _violated(report, run, result, bool(mends))
             break
     for run, result in judged:
@@ -205,19 +211,28 @@ def _next(report: Report, options: Options) -> Iterator[str]:
         yield from _holds(report, [result for _, result in judged], options)
 
 
-def _apply(mend: Mend) -> Iterator[str]:
-    yield f"set {', '.join(mend.changes)} ({mend.source}: {mend.verdict})"
+def _apply(report: Report, run: Run, mend: Mend) -> Iterator[str]:
+    """A mend as something to write, and where."""
+    sections = parts(run.case.setting) if not isinstance(report, Examined) else {}
+    by_place: dict[str, list[str]] = {}
+    for change in mend.changes:
+        name, _, values = change.partition(": ")
+        section = next((title for title, keys in sections.items() if name in keys), "")
+        where = f" under {section}: in the scenario" if section else ""
+        by_place.setdefault(where, []).append(f"{name}: {values.rpartition(' -> ')[2]}")
+    told = (f"{', '.join(those)}{where}" for where, those in by_place.items())
+    yield f"set {', and '.join(told)} ({mend.source}: {mend.verdict} with it)"
 
 
 def _violated(report: Report, run: Run, result: Result, is_mended: bool) -> Iterator[str]:
-    target, name = shlex.quote(report.target), result.prop.name
-    where = f"{target} --exam {run.label}" if isinstance(report, Examined) else target
+    target, name = argument(report.target), argument(result.prop.name)
+    where = f"{target} --exam {argument(run.label)}" if isinstance(report, Examined) else target
     yield f"rackproof export {where} --property {name} --to markdown  # the run, to hand on"
     if report.diagnosis is None and not is_mended and has_mechanisms(run.case.setting):
         yield f"rackproof verify {target} --repair  # the least changes of mechanisms that stop it"
     is_loop = result.trace is not None and result.trace.loop is not None
     if not is_loop and run.findings.states <= GRAPH:
-        yield f"rackproof guards {where} --property {name}  # the test that a step misses"
+        yield f"rackproof guards {where} --property {name}  # find the guard that is missing"
 
 
 def has_mechanisms(setting: Setting) -> bool:
@@ -231,7 +246,7 @@ def has_mechanisms(setting: Setting) -> bool:
 
 
 def _holds(report: Report, results: Sequence[Result], options: Options) -> Iterator[str]:
-    target = shlex.quote(report.target)
+    target = argument(report.target)
     stack = isinstance(report, Examined)
     names = [r.prop.name for r in results if r.verdict is Verdict.HOLDS and r.prop.scope in SAFETY]
     freedoms = report.runs[0].case.setting.system.freedoms
@@ -268,12 +283,12 @@ def _can_be(setting: Setting, sizes: Mapping[str, Any]) -> Setting | None:
 
 def _vacuous(report: Report, run: Run, result: Result) -> Iterator[str]:
     """What would put a property to the test."""
-    target, name = shlex.quote(report.target), result.prop.name
+    target, name = argument(report.target), argument(result.prop.name)
     setting = run.case.setting
     if result.reason == ABSENT:
         yield from _speaks_of(setting, result.prop)
         return
-    where = f"{target} --exam {run.label}" if isinstance(report, Examined) else target
+    where = f"{target} --exam {argument(run.label)}" if isinstance(report, Examined) else target
     yield f"rackproof cuts {where} --property {name}  # with every fault that the scope allows"
 
 

@@ -10,7 +10,7 @@ from rackproof.checker.explain.explanation import Condition
 from rackproof.checker.explain.given import Given, Literal, unchanged
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Leaf, Relation, Tree, Update
-from rackproof.checker.proof.formula import Formulas
+from rackproof.checker.proof.formula import MOST_VALUES, Formulas
 from rackproof.model.kernel.domains import Interval
 from rackproof.scenarios.fields import Field, Fields
 
@@ -200,9 +200,9 @@ class Guards:
             short = said.fields.short[owner.label]
             return f"{said.member(slot)} is {'' if ordinal else 'not '}in {short}"
         text = f"{name} is {said.value(slot, ordinal)}"
-        if not isinstance(owner.domain, Interval) or slot not in said.values:
+        every = _every(owner.domain) or said.values.get(slot)
+        if not isinstance(owner.domain, Interval) or every is None:
             return text
-        every = said.values[slot]
         allowed = [value for value in every if self._all_hold(literals, value)]
         return f"{text}{_within(allowed, every)}"
 
@@ -247,6 +247,13 @@ def _since(holds: Callable[[Sequence[int]], bool], states: Sequence[Sequence[int
     while since and holds(states[since - 1]):
         since -= 1
     return since or None
+
+
+def _every(domain: object) -> range | None:
+    """All that a number was declared to be, also what it never comes to: no bound of a guard."""
+    if not isinstance(domain, Interval) or domain.high is None:
+        return None
+    return range(domain.low, domain.high + 1) if domain.high - domain.low < MOST_VALUES else None
 
 
 def _within(allowed: list[int], every: Sequence[int]) -> str:

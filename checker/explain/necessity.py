@@ -99,6 +99,9 @@ def told(
     needed, as every fair run comes to it.
     """
     known = [moment for moment in moments if moment.needed is not None]
+    if known and all(moment.needed for moment in moments):
+        yield "Every step is needed: without any one of them the others do not lead there."
+        return
     for moment in known:
         if moment.step.is_fault:
             what = f"the {_kebab(moment)} of step {moment.number}"
@@ -109,8 +112,6 @@ def told(
             "No step has to be chosen: from the initial state on, what comes of itself leads there "
             "in whatever order."
         )
-    elif known and all(moment.needed for moment in moments):
-        yield "No step can be left out: without any one of them the others do not lead there."
     elif least:
         yield (f"{alone(least)} ({len(least)} of {len(moments)}){_rest(least)}.")
 

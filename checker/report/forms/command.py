@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from rackproof.checker.explain import Explanation, explain, explain_replay
 from rackproof.checker.replay import replay
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.screen import shown
+from rackproof.checker.report.shell import argument
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result
@@ -78,7 +78,7 @@ def explained(
     if fixed and scenario.fix is None:
         raise InputError(f"{scenario.path}: there is no fix: in this scenario")
     if scenario.steps is not None and not names and not fixed:
-        again = f"rackproof replay {shlex.quote(str(scenario.path))}"
+        again = f"rackproof replay {argument(str(scenario.path))}"
         return explain_replay(scenario, replay(scenario), again)
     check("property", names, {prop.name for prop in scenario.case.setting.system.properties})
     if target.stack is not None:
@@ -139,7 +139,7 @@ def _explained(report: Report, run: Run, names: Sequence[str], deep: bool) -> Ex
     result = _violation(run, names)
     if result is None:
         raise InputError(_nothing(report, run, names))
-    again = f"rackproof verify {shlex.quote(report.target)}"
+    again = f"rackproof verify {argument(report.target)}"
     return explain(report, run, result, again, deep=deep)
 
 
@@ -163,7 +163,7 @@ def _is(result: Result) -> str:
 
 def _write(text: str, out: str | None) -> None:
     if out is None or out == "-":
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)  # as in a file, whatever a terminal reads
         return
     try:
         Path(out).write_text(text, encoding="utf-8")

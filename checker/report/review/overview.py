@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -17,6 +16,7 @@ from rackproof.checker.report import stack
 from rackproof.checker.report.review.matrix import SIGNS
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.violations import Violation
+from rackproof.checker.report.shell import argument
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, Verdict, counted
@@ -157,10 +157,10 @@ def next_moves(
     if first is not None:
         yield f"Decide on {first.result.prop.name}: {_remedy(first)[0]}", _remedy(first)[1]
     elif violations:
-        yield "Keep the counterexamples as tests", f"rackproof verify {shlex.quote(folder)}"
+        yield "Keep the counterexamples as tests", f"rackproof verify {argument(folder)}"
     targets: dict[Verdict, str] = {}
     for report, _, result in judged(studies):
-        targets.setdefault(result.verdict, shlex.quote(report.target))
+        targets.setdefault(result.verdict, argument(report.target))
     if (target := targets.get(Verdict.INCONCLUSIVE)) is not None:
         command = f"rackproof verify --time-limit 30min --memory 8GB {target}"
         yield "Settle what is open with more time and memory", command
@@ -173,7 +173,7 @@ def next_moves(
 
 def _remedy(violation: Violation) -> tuple[str, str]:
     """How to find what mends a violation: mechanisms, or in a world that has none a guard."""
-    target = shlex.quote(violation.report.target)
+    target = argument(violation.report.target)
     if violation.run.case.setting.bundled is None:
         return "read its page, then look for a guard that is missing", f"rackproof guards {target}"
     what = "read its page, then look for all that mends it"

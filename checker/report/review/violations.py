@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -16,6 +15,7 @@ from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import RUNS, Folder, called
+from rackproof.checker.report.shell import argument
 from rackproof.checker.report.stack import mended
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
@@ -109,7 +109,7 @@ def _gravity(result: Result) -> tuple[bool, int, int]:
 
 def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
     stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
-    again = f"rackproof verify {shlex.quote(report.target)}"
+    again = f"rackproof verify {argument(report.target)}"
     told = explain(report, run, result, again, deep=deep)
     told = attrs.evolve(told, folder=folder.path / RUNS)
     return Violation(report, run, result, stem, told, dict(_forms(told)))
