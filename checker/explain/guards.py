@@ -137,19 +137,24 @@ class Guards:
             slots = self.relation.arena.slots(literals[0][0])
             if self._key(literals[0]) == slots:
                 (slot,) = slots
-                values[slot] = self._kept(slot, literals, state)
+                kept = self._kept(slot, literals, state)
+                values[slot] = [value for value in kept if value in values.get(slot, kept)]
             else:
                 tests.update(literals)
         return Given(self.relation, self.said.values, values, tests)
 
     def _kept(self, slot: int, literals: list[Literal], state: Sequence[int]) -> Sequence[int]:
         """The values that a field is said to have had to keep to; its own, where that is all."""
-        is_number = isinstance(self.said.owners[slot].domain, Interval)
-        if not is_number or slot not in self.said.values or self.said.owners[slot].is_set:
-            return (state[slot],)
-        every = self.said.values[slot]
+        every = self._numbers(slot)
         allowed = [value for value in every if self._all_hold(literals, value)]
-        return allowed if _within(allowed, every) else (state[slot],)
+        return allowed if every and _within(allowed, every) else (state[slot],)
+
+    def _numbers(self, slot: int) -> Sequence[int]:
+        """The values of a field that is a number, in order; none of another, or of too many."""
+        owner = self.said.owners[slot]
+        if owner.is_set or not isinstance(owner.domain, Interval):
+            return ()
+        return _every(owner.domain) or self.said.values.get(slot) or ()
 
     def _same(
         self, literals: list[Literal], state: Sequence[int]
@@ -200,8 +205,8 @@ class Guards:
             short = said.fields.short[owner.label]
             return f"{said.member(slot)} is {'' if ordinal else 'not '}in {short}"
         text = f"{name} is {said.value(slot, ordinal)}"
-        every = _every(owner.domain) or said.values.get(slot)
-        if not isinstance(owner.domain, Interval) or every is None:
+        every = self._numbers(slot)
+        if not every:
             return text
         allowed = [value for value in every if self._all_hold(literals, value)]
         return f"{text}{_within(allowed, every)}"

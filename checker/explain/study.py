@@ -9,7 +9,7 @@ from attrs import frozen
 
 from rackproof.checker.explain import stuck
 from rackproof.checker.explain.causes import Slice, sliced
-from rackproof.checker.explain.decisions import Decisions, is_enabled
+from rackproof.checker.explain.decisions import Decisions
 from rackproof.checker.explain.explanation import END, Condition
 from rackproof.checker.explain.given import Literal
 from rackproof.checker.explain.guards import Guards
@@ -82,13 +82,7 @@ class Study:
 
     def why(self, number: int) -> tuple[Condition, ...]:
         """What made a step possible."""
-        step, action = self.trace.steps[number - 1], self._actions.get(self._firing(number))
-        if action is None:  # nothing that it changes is read
-            return ()
-        before, after = self._states[number - 1 : number + 1]
-        spent = frozenset(slot for slot in self._owners if step.spends(self._label(slot)))
-        literals = self._guards.least(action.tree, before, after, spent)
-        return self._guards.conditions(literals, self._states[:number])
+        return self._guards.conditions(self._tests(number), self._states[:number])
 
     def causes(self, number: int) -> tuple[int, ...]:
         """The earlier steps on which a step depends."""
@@ -148,17 +142,17 @@ class Study:
     def _label(self, slot: int) -> str:
         return self._owners[slot].label
 
-    def _firing(self, number: int) -> Firing:
-        return self.trace.steps[number - 1].firing
-
     def _tests(self, number: int) -> tuple[Literal, ...]:
         """The tests by which a step was possible; none where its tree says nothing, as nothing that
         it changes is read.
         """
-        action = self._actions.get(self._firing(number))
+        step = self.trace.steps[number - 1]
+        action = self._actions.get(step.firing)
         if action is None:
             return ()
-        return self.decisions.way(action.tree, self._states[number - 1], is_enabled).literals
+        before, after = self._states[number - 1 : number + 1]
+        spent = frozenset(slot for slot in self._owners if step.spends(self._label(slot)))
+        return tuple(self._guards.least(action.tree, before, after, spent))
 
     def _writer(self, slot: int, number: int) -> int | None:
         """The last step before another that changed a slot."""
