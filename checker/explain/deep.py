@@ -11,7 +11,7 @@ from rackproof.checker.explain.bound import Bound, Cut
 from rackproof.checker.explain.explanation import Explanation, NearMiss
 from rackproof.checker.explain.mends import looked_for
 from rackproof.checker.explain.near_miss import near_miss
-from rackproof.checker.explain.pivot import Choice, by_choice, on_which_it_depends, pivot
+from rackproof.checker.explain.pivot import Choice, by_choice, dependants, pivot
 from rackproof.checker.explain.smallest import smallest
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
@@ -30,9 +30,7 @@ def deepened(
     assert report.scenario is not None, "it was explored"
     return attrs.evolve(
         explanation,
-        pivot=pivot(
-            trace, choice, changes, on_which_it_depends(explanation.moments, explanation.reads)
-        ),
+        pivot=pivot(trace, choice, changes, dependants(explanation.moments, explanation.reads)),
         near_miss=near if isinstance(near, NearMiss) else None,
         smallest=smallest(result, run.case.setting, report.scenario.path, bound),
         mends=tuple(one.mend for one in mends),
@@ -51,7 +49,8 @@ def _choices(
     except Cut as cut:
         choice = cut
     try:
-        return choice, near_miss(trace, ahead)
+        others = [prop for prop in trace.system.properties if prop.name != result.prop.name]
+        return choice, near_miss(trace, ahead, others)
     except Cut as cut:
         return choice, cut
 
