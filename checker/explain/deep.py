@@ -16,6 +16,7 @@ from rackproof.checker.explain.smallest import smallest
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import Report, Run
+from rackproof.model.kernel import Property
 
 
 def deepened(
@@ -33,7 +34,7 @@ def deepened(
         near_miss=near if isinstance(near, NearMiss) else None,
         smallest=smallest(result, run.case.setting, report.scenario.path, bound),
         mends=tuple(one.mend for one in mends),
-        untold=tuple(_untold(choice, near, doubt)),
+        untold=tuple(_untold(choice, near, doubt, result.prop)),
     )
 
 
@@ -54,8 +55,15 @@ def _choices(
         return choice, cut
 
 
-def _untold(choice: Choice | Cut, near: NearMiss | Cut | None, doubt: str | None) -> Sequence[str]:
-    """What could not be found out."""
+def _untold(
+    choice: Choice | Cut, near: NearMiss | Cut | None, doubt: str | None, prop: Property
+) -> Sequence[str]:
+    """What could not be found out, or is not there."""
     found = [f"which choice would have saved it: {choice}"] if isinstance(choice, Cut) else []
     found += [f"the closest run that is safe: {near}"] if isinstance(near, Cut) else []
+    if near is None and prop.premise is not None and isinstance(choice, Choice) and choice.number:
+        found.append(
+            f"a safe run that puts {prop.name} to the test: in no safe run of this scope "
+            f"is its premise, {prop.premise.name}, met"
+        )
     return found + ([doubt] if doubt else [])

@@ -19,7 +19,15 @@ from rackproof.checker.explain.ahead import Ahead, Way
 from rackproof.checker.explain.bound import Cut
 from rackproof.checker.explain.explanation import END, Moment, Parting, Pivot
 from rackproof.checker.trace import Step, Trace
-from rackproof.model.kernel import Firing, Kind, ModelError, System, Transition, successors
+from rackproof.model.kernel import (
+    Fairness,
+    Firing,
+    Kind,
+    ModelError,
+    System,
+    Transition,
+    successors,
+)
 from rackproof.scenarios.fields import Fields
 
 MOST: Final = 4
@@ -27,6 +35,10 @@ MOST: Final = 4
 FEW: Final = 2
 """Fields in which a mended run differs that are told."""
 FAIR: Final = "every run of this scope in which what stays possible happens in the end"
+_WHOSE: Final = {
+    Kind.CLIENT: "It is up to a client whether step {} happens.",
+    Kind.ENVIRONMENT: "It is up to the environment whether step {} happens.",
+}
 Users = Callable[[int, str], frozenset[int]]
 """The later steps (``END`` for the violation) that depend on what a field is after so many."""
 
@@ -43,12 +55,14 @@ class Choice:
     """The pivot by choice: the number of a step (0: there was none), and what else was possible.
 
     instead: firings, no faults, that lead to where a safe run begins. disarms: whether the step
-    itself, right after them, is not possible or does no harm; else they only put it off.
+    itself, right after them, is not possible or does no harm. faults: where there are none, the
+    faults that lead there.
     """
 
     number: int
     instead: tuple[Firing, ...] = ()
     disarms: bool = True
+    faults: tuple[Firing, ...] = ()
 
 
 def phrase(step: Step) -> str:
@@ -86,14 +100,16 @@ def goes_with(way: Way, step: Step) -> bool:
 def _instead(number: int, step: Step, ahead: Ahead) -> Choice:
     """What else could have happened: first of all what disarms the step."""
     mine = ahead.number(step.firing)
-    others = [
+    safe = [
         (action, after)
         for action, after in ahead.moves(ahead.words(step.before))
-        if action != mine and not ahead.is_fault[action] and ahead.is_safe(after)
+        if action != mine and ahead.is_safe(after)
     ]
+    others = [(action, after) for action, after in safe if not ahead.is_fault[action]]
     disarming = [action for action, after in others if _is_disarmed(mine, after, ahead)]
     chosen = disarming or [action for action, _ in others]
-    return Choice(number, _in_order(chosen, ahead), bool(disarming))
+    faults = [] if others else [action for action, _ in safe]
+    return Choice(number, _in_order(chosen, ahead), bool(disarming), _in_order(faults, ahead))
 
 
 def _is_disarmed(action: int, words: tuple[int, ...], ahead: Ahead) -> bool:
@@ -312,14 +328,16 @@ def pivot(
 
 
 def _alternatives(trace: Trace, choice: Choice | Cut) -> tuple[str, ...]:
-    return () if isinstance(choice, Cut) else tuple(map(phrase, _others(trace, choice)))
+    if isinstance(choice, Cut):
+        return ()
+    return tuple(map(phrase, _others(trace, choice, choice.instead)))
 
 
-def _others(trace: Trace, choice: Choice) -> list[Step]:
+def _others(trace: Trace, choice: Choice, firings: Sequence[Firing]) -> list[Step]:
     """What else was possible, as steps."""
     system = trace.system
     before = trace.steps[choice.number - 1].before if choice.number else system.initial
-    return [Step(system, f, before, f.apply(system, before)) for f in choice.instead]
+    return [Step(system, f, before, f.apply(system, before)) for f in firings]
 
 
 def _sentence(words: str) -> str:
@@ -358,19 +376,35 @@ def _last_choice(trace: Trace, choice: Choice) -> str:
 
 
 def _what_else(trace: Trace, choice: Choice) -> Iterator[str]:
-    told = [quoted(other) for other in _others(trace, choice)]
-    listed = "; or ".join(told[:MOST]) + (f"; or {len(told) - MOST} more" if told[MOST:] else "")
-    number, is_fault = choice.number, trace.steps[choice.number - 1].is_fault
+    told, step = _listed(trace, choice, choice.instead), trace.steps[choice.number - 1]
+    number, is_fault = choice.number, step.is_fault
     if choice.disarms and told and is_fault:
-        yield f"Had this happened before that fault, all could have been well: {listed}."
+        yield f"Had this happened before that fault, all could have been well: {told}."
     elif choice.disarms and told:
         yield (
             f"It is a race: had this happened before step {number}, all could have been well, and "
-            f"nothing in the protocol makes it happen first: {listed}."
+            f"nothing in the protocol makes it happen first: {told}."
         )
     elif is_fault:
         yield "Had that fault not come there, it could still have come out right."
-    elif told:
-        yield f"Whatever else could have happened there only puts it off: {listed}."
     else:
-        yield "Nothing else could have happened there but to come to rest, or a fault."
+        yield from _without(trace, choice, told)
+
+
+def _without(trace: Trace, choice: Choice, told: str) -> Iterator[str]:
+    """What there was but a step that nothing else disarms."""
+    transition, number = trace.steps[choice.number - 1].firing.transition, choice.number
+    if transition.fairness is Fairness.NONE:
+        yield _WHOSE.get(transition.kind, "Nothing makes step {} happen.").format(number)
+    if told:
+        yield (
+            f"This could have happened there instead, but step {number} would have been possible "
+            f"after it as well, and as harmful: {told}."
+        )
+    elif faults := _listed(trace, choice, choice.faults):
+        yield f"Of what else could have happened there, only a fault might have saved it: {faults}."
+
+
+def _listed(trace: Trace, choice: Choice, firings: Sequence[Firing]) -> str:
+    told = [quoted(other) for other in _others(trace, choice, firings)]
+    return "; or ".join(told[:MOST]) + (f"; or {len(told) - MOST} more" if told[MOST:] else "")
