@@ -8,7 +8,6 @@ import io
 import itertools
 import os
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -64,7 +63,7 @@ def save(reports: Iterable[Report], folder: Path, forms: Sequence[str] = ()) -> 
             for proof, names in proofs(run):
                 more = f"-and-{len(names) - 1}-more" if len(names) > 1 else ""
                 path = folder / f"{_stem(report, run, names[0])}{more}.smt2"
-                write(certificate(report.target, run.label, proof), path)
+                write(certificate(report.world, run.label, proof), path)
                 certificates[id(proof)] = path
     return Saved(files, certificates)
 
@@ -75,10 +74,10 @@ def _write_forms(
     """A violation, explained, in each of the forms, beside the scenario that replays it."""
     if not forms:
         return
-    from rackproof.checker.explain import explain  # noqa: PLC0415
+    from rackproof.checker.explain import asked, explain  # noqa: PLC0415
     from rackproof.checker.report.forms import FORMS  # noqa: PLC0415
 
-    again = f"rackproof replay {shlex.quote(str(path))}"
+    again = asked.line("replay", str(path))
     deep = any(FORMS[name].is_deep for name in forms)
     explained = attrs.evolve(explain(report, run, result, again, deep=deep), folder=path.parent)
     for form in (FORMS[name] for name in forms if name != "yaml"):

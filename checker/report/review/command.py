@@ -10,7 +10,7 @@ from typing import Final
 import click
 from attrs import frozen
 
-from rackproof.checker.explain.footing import command as verify_again
+from rackproof.checker.explain import asked
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import Folder
 from rackproof.checker.report.review.render import Site
@@ -44,7 +44,7 @@ class Review:
             folder = Folder.at(self.folder)
         except InputError as error:
             raise click.UsageError(str(error)) from None
-        targets = expand(texts).found
+        targets = expand(texts, self.session.options.changes).found
         full = self.full or len(targets) <= FEW
         studies, interrupted = list[Study](), False
         try:
@@ -69,7 +69,7 @@ class Review:
     ) -> None:
         only = studies[0].report.name if len(studies) == of == 1 else None
         title = self.title or only or f"Review of {counted(of, 'target')}"
-        command = f"{shlex.join(['rackproof', 'report', *texts])}{self._flags}"
+        command = f"rackproof report {' '.join(map(asked.named, texts))}{self._flags}"
         try:
             deep = None if self.full else FEW
             options = self.session.options
@@ -86,7 +86,7 @@ class Review:
     @property
     def _flags(self) -> str:
         """The options that make the same report, those of ``verify`` first."""
-        flags = verify_again("", self.session.options).removeprefix("rackproof verify ''")
+        flags = "".join(f" {flag}" for flag in asked.flags(self.session.options))
         title = ["--title", self.title] if self.title else []
         full = ["--full"] if self.full else []
         return f"{flags} {shlex.join([*title, *full, '--out', str(self.folder)])}"

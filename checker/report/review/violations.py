@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -11,7 +10,7 @@ import attrs
 from attrs import frozen
 
 from rackproof.checker.exams import Examined
-from rackproof.checker.explain import Explanation, explain
+from rackproof.checker.explain import Explanation, asked, explain
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
@@ -109,8 +108,7 @@ def _gravity(result: Result) -> tuple[bool, int, int]:
 
 def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
     stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
-    again = f"rackproof verify {shlex.quote(report.target)}"
-    told = explain(report, run, result, again, deep=deep)
+    told = explain(report, run, result, asked.again(report, run), deep=deep)
     told = attrs.evolve(told, folder=folder.path / RUNS)
     return Violation(report, run, result, stem, told, dict(_forms(told)))
 
