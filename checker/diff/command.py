@@ -139,7 +139,7 @@ class Diff:
             if len(pairs) > 1 and self.session.verbosity >= 0:
                 spent = duration_in_words(time.monotonic() - started)
                 click.echo(
-                    f"{number} of {len(pairs)}, {case}: {outcome(found)} ({spent})", err=True
+                    f"{number} of {len(pairs)}, {case}: {outcome(found)} (after {spent})", err=True
                 )
             yield found
 

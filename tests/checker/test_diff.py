@@ -444,14 +444,14 @@ def test_constants_of_a_world_of_ones_own() -> None:
 def test_an_interrupt_leaves_what_was_found(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = Comparison(side(pool()), side(pool()))
+    found = side(pool(1, 1, 0))
+    one = Comparison(found, found)
     made = iter([one, one])
 
     def compared(*_: Any) -> Comparison:
-        found = next(made, None)
-        if found is None:
+        if (comparison := next(made, None)) is None:
             raise KeyboardInterrupt
-        return found
+        return comparison
 
     monkeypatch.setattr(Diff, "_compared", compared)
     assert run(["diff", "stack:trtllm", "stack:trtllm-quiescent"]) == Status.INTERRUPTED

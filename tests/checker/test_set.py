@@ -19,7 +19,7 @@ from rackproof.scenarios.quantities import in_words
 
 LATCH = "finish-latch=true"
 BUG = "scenarios/bugs/dynamo-11646-router-mirror-lags.yaml"
-EXAM = ["stack:dynamo", "--exam", "crash"]
+EXAM = ["stack:dynamo", "--exam", "disconnect"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -33,7 +33,7 @@ def test_a_stack_with_a_mechanism_set(capsys: pytest.CaptureFixture[str]) -> Non
     run(["verify", *EXAM, "--set", LATCH, "--json", "-"])
     caught = capsys.readouterr()
     (data,) = json.loads(caught.out)
-    line = f"rackproof verify stack:dynamo --exam crash --set {LATCH}"
+    line = f"rackproof verify stack:dynamo --exam disconnect --set {LATCH}"
     assert data["set"] == {"finish-latch": True}
     assert data["reproduce"] == line
     assert data["exams"][0]["protocol"]["finish-latch"] is True
@@ -42,7 +42,7 @@ def test_a_stack_with_a_mechanism_set(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"  To see it again: {line}\n" in caught.err
     exports = [move for move in data["next"] if "export" in move]
     assert exports
-    assert all(f"--exam crash --set {LATCH} " in move for move in exports)
+    assert all(f"--exam disconnect --set {LATCH} " in move for move in exports)
 
 
 def test_a_scenario_with_a_mechanism_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,8 +128,8 @@ def test_an_impossible_step_fails_alone_as_beside_another(
     text = Path("docs/examples/lease.yaml").read_text("utf-8")
     world = f"world: {ROOT / 'docs/examples/lease.py'}:world"
     bad = tmp_path / "bad.yaml"
-    steps = "steps: [finish-read]\n"
-    head = text[: text.index("steps:")]
+    steps = "steps: [slow-read, slow-read, slow-read]\n"
+    head = text[: text.index("\nsteps:")]
     lines = [world if line.startswith("world:") else line for line in head.splitlines()]
     bad.write_text("\n".join(lines) + "\n" + steps)
     for targets in ([str(bad)], [str(bad), "docs/examples/lease.yaml"]):

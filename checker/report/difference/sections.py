@@ -79,7 +79,7 @@ def headline(difference: Difference) -> str:
     if difference.is_same:
         return "The same target on both sides: no difference."
     if not difference.differs:
-        return "No difference was found."
+        return f"No difference was found{_cut_off(difference)}."
     every = [each for c in difference.comparisons for each in c.verdicts]
     worse, better = (sum(map(bool, those)) for those in (
         [each.is_worse for each in every], [each.is_better for each in every],
@@ -93,9 +93,14 @@ def headline(difference: Difference) -> str:
     where = f" in {counted(len(difference.comparisons), 'exam')}" if several else ""
     is_open = any(each.is_open for each in every)
     told = "; some could not be told" if is_open else ""
-    cut = f"; {len(difference.comparisons)} of {difference.of} exams" if difference.is_cut else ""
     scopes = "; the scopes differ" if any(c.scopes for c in difference.comparisons) else ""
-    return f"{', '.join(parts)}{where}{cut}{scopes}{told}."
+    return f"{', '.join(parts)}{where}{_cut_off(difference)}{scopes}{told}."
+
+
+def _cut_off(difference: Difference) -> str:
+    """How far it came, where an interrupt ended it."""
+    done, of = len(difference.comparisons), difference.of
+    return f"; interrupted: {done} of {of} exams were compared" if difference.is_cut else ""
 
 
 def sections(difference: Difference, verbosity: int = 0) -> Iterator[Section]:
