@@ -102,6 +102,8 @@ class Names(click.ParamType[tuple[str, ...]]):
         if isinstance(value, tuple):
             return value
         names = tuple(name.strip() for name in str(value).split(",") if name.strip())
+        if not names:
+            self.fail(f"names none; there are: {', '.join(self.known)}", param, ctx)
         for name in names:
             if name not in self.known:
                 near = difflib.get_close_matches(name, self.known, n=1)

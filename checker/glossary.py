@@ -76,6 +76,28 @@ TERMS: Final = _by_name(
         "rackproof list scope",
     ),
     Word(
+        "fault-budget",
+        "How often each fault may happen in a run of a scope, and how often a client may leave or "
+        "ask again. What has no budget never happens.",
+        "rackproof list faults; in a scenario: scope: faults:",
+    ),
+    Word(
+        "fair-run",
+        "A run in which nothing is put off for ever that its fairness promises: a step that stays "
+        "possible is taken at some time. Faults and the choices of clients are never promised.",
+    ),
+    Word(
+        "state-class",
+        "All moments of runs that have the same state and differ only in how long ago what "
+        "happened; their times are kept as inequalities. Where all classes were seen, all runs "
+        "within the times were.",
+    ),
+    Word(
+        "inhibited",
+        "Of a worker: the router leaves it out of its choice, as a request to it failed or was "
+        "silent too long.",
+    ),
+    Word(
         "exam",
         "A scope with a rack, in which every stack is put to the test.",
         "rackproof list exams; only one of them: rackproof verify stack:NAME --exam NAME",
@@ -130,6 +152,30 @@ TERMS: Final = _by_name(
         "A run from the initial state that violates a property: with the fewest faults, and with "
         "these in the fewest steps. Each step is one transition of the model.",
         "rackproof verify TARGET --save DIR writes it as a scenario, rackproof replay shows it.",
+    ),
+    Word(
+        "untested",
+        "Nothing put it to the test, so that it says nothing, and nobody expected otherwise: the "
+        "verdict is vacuous, and the reason is told with it.",
+        "rackproof explain vacuous; --strict makes it fail.",
+    ),
+    Word(
+        "bad-input",
+        "A target could not be read or is not as it has to be, and nothing is known of it: the "
+        "message says what was given and what was expected. The exit status is 2.",
+        "Mend what the message names; rackproof new writes a scenario to begin with.",
+    ),
+    Word(
+        "our-fault",
+        "Rackproof itself failed, and nothing is known of the target. The exit status is 70.",
+        "Report it, with the lines that are told and the command that led to them.",
+    ),
+    Word(
+        "interrupted",
+        "The run was ended from outside (Ctrl-C, a build that is cancelled or out of time) before "
+        "this was verified: nothing is known of it. What was known by then is told. The exit "
+        "status is 130.",
+        "Run it again; --time-limit lets each exploration end by itself, with what it found.",
     ),
     Word(
         "cut-set",

@@ -243,9 +243,12 @@ def _mechanism(mechanism: Any) -> list[str]:
     """What it does, its alternatives, its value in each stack, and what its absence causes."""
     from rackproof.scenarios.stacks import load_stack, stack_names  # noqa: PLC0415
 
-    lines = [*_paragraph(mechanism.text), "", *_paragraph(f"source: {mechanism.source}")]
+    text = mechanism.text.replace("`", "")
+    lines = [*_paragraph(text), "", *_paragraph(f"source: {mechanism.source}")]
     allowed = ", ".join(map(_value, mechanism.alternatives or (True, False)))
     lines += [f"  one of: {allowed} (the reference: {_value(mechanism.default)})"]
+    for alternative in mechanism.alternatives or ():
+        lines += _paragraph(f"{alternative.value}: {alternative.text}")
     lines += ["", "  in each stack:"]
     stacks = {name: load_stack(name) for name in stack_names()}
     values = {name: _value(getattr(s.protocol, mechanism.field)) for name, s in stacks.items()}
@@ -267,6 +270,8 @@ def _property(prop: Any) -> list[str]:
     lines = _paragraph(prop.statement)
     if prop.why:
         lines += _paragraph(f"Why it matters: {prop.why}")
+    if prop.broken:
+        lines += _paragraph(f"Broken: {prop.broken}")
     lines += _paragraph(f"Asked: {prop.scope.value}")
     if prop.premise:
         lines += _paragraph(f"Put to the test only where: {prop.premise.statement}")

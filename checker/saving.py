@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import itertools
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -20,13 +19,14 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.representer import RoundTripRepresenter
 
 from rackproof.checker.proof.certificate import certificate, write
+from rackproof.checker.report.names import numbered, slug
 from rackproof.checker.report.proofs import proofs
 from rackproof.checker.report.screen import shown
 from rackproof.checker.timing.amounts import in_one_unit
 from rackproof.checker.timing.possible import possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
-from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.checker.verify import WITH_FIX, Failure, Report, Run, failure
 from rackproof.model.kernel import Property
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import VERSION, Scenario, Setting
@@ -37,11 +37,12 @@ from rackproof.scenarios.worlds import split_target
 @frozen
 class Saved:
     """The files that were written, by the result (its identity) that each replays; certificates by
-    the proof.
+    the proof. failures: why some are not there.
     """
 
     files: Mapping[int, Path] = field(factory=dict)
     certificates: Mapping[int, Path] = field(factory=dict)
+    failures: Sequence[Failure] = ()
 
 
 def save(reports: Iterable[Report], folder: Path, forms: Sequence[str] = ()) -> Saved:
@@ -51,27 +52,36 @@ def save(reports: Iterable[Report], folder: Path, forms: Sequence[str] = ()) -> 
     """
     files: dict[int, Path] = {}
     certificates: dict[int, Path] = {}
+    failures: list[Failure] = []
+    taken: set[str] = set()
     folder.mkdir(parents=True, exist_ok=True)
+
+    def place(text: str) -> Path:
+        taken.add(stem := numbered(text, taken.__contains__))
+        return folder / stem
+
     for report in reports:
         for run in report.runs:
             for result in run.results:
                 if result.trace is not None and result.judged and report.scenario is not None:
-                    path = folder / f"{_stem(report, run, result.prop.name)}.yaml"
+                    path = place(_stem(report, run, result.prop.name)).with_suffix(".yaml")
                     path.write_text(_counterexample(report.scenario, run, result, folder), "utf-8")
-                    _write_forms(report, run, result, path, forms)
+                    failures += _write_forms(report, run, result, path, forms)
                     files[id(result)] = path
             for proof, names in proofs(run):
                 more = f"-and-{len(names) - 1}-more" if len(names) > 1 else ""
-                path = folder / f"{_stem(report, run, names[0])}{more}.smt2"
+                path = place(_stem(report, run, names[0]) + more).with_suffix(".smt2")
                 write(certificate(report.world, run.label, proof), path)
                 certificates[id(proof)] = path
-    return Saved(files, certificates)
+    return Saved(files, certificates, failures)
 
 
 def _write_forms(
     report: Report, run: Run, result: Result, path: Path, forms: Sequence[str]
-) -> None:
-    """A violation, explained, in each of the forms, beside the scenario that replays it."""
+) -> Iterator[Failure]:
+    """A violation, explained, in each of the forms, beside the scenario that replays it; yields why
+    it cannot be.
+    """
     if not forms:
         return
     from rackproof.checker.explain import asked, explain  # noqa: PLC0415
@@ -79,9 +89,14 @@ def _write_forms(
 
     again = asked.line("replay", str(path))
     deep = any(FORMS[name].is_deep for name in forms)
-    explained = attrs.evolve(explain(report, run, result, again, deep=deep), folder=path.parent)
-    for form in (FORMS[name] for name in forms if name != "yaml"):
-        path.with_name(path.stem + form.suffix).write_text(form.write(explained), "utf-8")
+    try:
+        explained = attrs.evolve(explain(report, run, result, again, deep=deep), folder=path.parent)
+        for form in (FORMS[name] for name in forms if name != "yaml"):
+            path.with_name(path.stem + form.suffix).write_text(form.write(explained), "utf-8")
+    except OSError:
+        raise
+    except (Exception, SystemExit) as error:
+        yield failure(error, report.scenario)
 
 
 def _counterexample(scenario: Scenario, run: Run, result: Result, folder: Path) -> str:
@@ -198,6 +213,6 @@ def _flow(value: Any) -> Any:
 def _stem(report: Report, run: Run, name: str) -> str:
     """A file name from the target and the property."""
     target = report.target.removesuffix(".yaml").removesuffix(".yml")
-    stem = re.sub(r"[^a-z0-9]+", "-", target.lower().replace(".py:", "-")).strip("-")
-    fixed = "-with-the-fix" if run.label == WITH_FIX else ""
-    return f"{stem}-{name}{fixed}"
+    fixed = "with the fix" if run.label == WITH_FIX else ""
+    parts = (target.replace(".py:", "-"), name, fixed)
+    return "-".join(filter(None, map(slug, parts))) or "unnamed"

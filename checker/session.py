@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 from attrs import define, field
 
+from rackproof.checker import interrupts
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
 from rackproof.checker.explain.footing import of_report
@@ -54,8 +55,10 @@ class Session:
     def verify(self, texts: Sequence[str]) -> int:
         """Verify every target, and report; an interrupt ends it with what is known by then."""
         self.check_outputs()
-        if not self.annotates:
-            return self._verify(texts)
+        with interrupts.interruptible():
+            return self._annotated(texts) if self.annotates else self._verify(texts)
+
+    def _annotated(self, texts: Sequence[str]) -> Status:
         from rackproof.checker.report.ci.github import no_commands  # noqa: PLC0415
 
         with no_commands(self._echo):
@@ -73,12 +76,13 @@ class Session:
                 with Ticker(target.label, self.verbosity) as ticker:
                     self.reports.append(report_on(target, self.options, ticker))
         except KeyboardInterrupt:
+            interrupts.let_finish()
             interrupted = True
         saved = self._save()
         footings = [of_report(report, self.options) for report in self.reports]
-        self.terminal().verified(
-            self.reports, len(targets.found), saved, targets.left_out, footings
-        )
+        terminal = self.terminal()
+        terminal.verified(self.reports, len(targets.found), saved, targets.left_out, footings)
+        self.troubles += [wrong.status for wrong in (*saved.failures, *terminal.failures)]
         self.write(
             self.json_file,
             lambda: as_json([as_data(*one) for one in zip(self.reports, footings, strict=True)]),
@@ -89,6 +93,11 @@ class Session:
             told = f"{done} of {len(targets.found)} targets were done"
             click.echo(f"interrupted: {told}", err=True)
             return Status.INTERRUPTED
+        return self.status
+
+    @property
+    def status(self) -> Status:
+        """The gravest of all that was found."""
         return worst(
             [*self.troubles, *(report.status for report in self.reports), self._strictly()]
         )
@@ -129,22 +138,25 @@ class Session:
         click.echo(told, file=self.terminal().out.file)
 
     def _strictly(self) -> Status:
-        """Whether all that counts was put to the test, where that is asked for."""
-        from rackproof.checker.report.plain import shortfalls  # noqa: PLC0415
+        """Whether all that counts was put to the test, where that is asked for; what is wrong
+        otherwise has a status of its own.
+        """
+        from rackproof.checker.report.plain import untested  # noqa: PLC0415
 
-        falls_short = self.strict and any(map(shortfalls, self.reports))
+        falls_short = self.strict and any(map(untested, self.reports))
         return Status.VIOLATED if falls_short else Status.OK
 
     def replay(self, file: str) -> int:
         """Replay one scenario, and report."""
         self.check_outputs()
+        scenario, terminal = None, self.terminal()
         try:
             scenario, run = _replayed(Path(file))
-        except Exception as error:
-            wrong = failure(error, None)
-            self.terminal().failed(wrong)
+            terminal.replayed(scenario, run)
+        except (Exception, SystemExit) as error:
+            wrong = failure(error, scenario)
+            terminal.failed(wrong)
             return wrong.status
-        self.terminal().replayed(scenario, run)
         self.write(self.json_file, lambda: as_json([replay_as_data(scenario, run)]))
         return worst([*self.troubles, Status.VIOLATED if run.complaints else Status.OK])
 
@@ -199,7 +211,7 @@ class Session:
     def write(self, name: str | None, text: Callable[[], str], append: bool = False) -> None:
         """Write a text to a file or stdout (-), where one was named."""
         if name == "-":
-            sys.stdout.write(text())
+            click.echo(text().encode(), nl=False)
         elif name is not None:
             try:
                 with Path(name).open("a" if append else "w", encoding="utf-8") as file:

@@ -44,6 +44,7 @@ def _told(scenario: Scenario, run: Replayed, violated: list[Property]) -> list[s
         f"this run is still possible, and {names} is violated",
         f"  {scenario.name}",
         *(f"  {prop.statement}" for prop in violated),
+        *(f"  {sentence}" for prop in violated for sentence in run.trace.broken(prop)),
         "",
         *run_in_words(run.trace, pauses, run.timing),
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+import attrs
 from attrs import frozen
 
 from rackproof.model.kernel import (
@@ -75,7 +76,7 @@ class Step:
         drawn = self.system.picture
         if drawn is None:
             return self.firing.words(self.system)
-        sentence = drawn.sentence(self.before, self.firing, self.after)
+        sentence = drawn.checked.sentence(self.before, self.firing, self.after)
         return sentence.format(**self.firing.named(self.system))
 
 
@@ -98,6 +99,13 @@ class Trace:
     system: System
     steps: tuple[Step, ...]
     loop: int | None = None
+
+    @property
+    def undrawn(self) -> Trace:
+        """The same run, of a world without a picture."""
+        system = attrs.evolve(self.system, picture=None)
+        steps = tuple(attrs.evolve(step, system=system) for step in self.steps)
+        return Trace(system, steps, self.loop)
 
     @property
     def final(self) -> Any:
@@ -138,13 +146,26 @@ class Trace:
 
     def culprits(self, prop: Property) -> list[dict[str, str]]:
         """The same identifiers by name."""
-        return [
-            {
-                name: self.system.label(sort, index)
-                for (name, sort), index in zip(prop.parameters, arguments, strict=True)
-            }
-            for arguments in self.failing(prop)
+        return [self.system.named(prop.parameters, ids) for ids in self.failing(prop)]
+
+    def broken(self, prop: Property) -> tuple[str, ...]:
+        """What is so instead, for each of them, in sentences with names; each is told once."""
+        told = ((self._broken(prop, ids), ids) for ids in self.failing(prop))
+        named = [
+            sentence.format(**self.system.named(prop.parameters, ids))
+            for sentence, ids in told
+            if sentence is not None
         ]
+        return tuple(dict.fromkeys(named))
+
+    def _broken(self, prop: Property, arguments: tuple[int, ...]) -> str | None:
+        """The sentence for some identifiers: one that is true all along a loop."""
+        drawn = self.system.picture
+        if drawn is None:
+            return prop.broken
+        states = [self.final, *(step.after for step in self.repeated)]
+        told = {drawn.broken(state, prop, arguments) for state in states}
+        return told.pop() if len(told) == 1 else prop.broken
 
     @property
     def flaw(self) -> str | None:

@@ -188,6 +188,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence has them: a, b and c."""
+    *most, last = words or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def results(
     system: System,
     findings: Findings,

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from rackproof.checker.search import Limits
 from rackproof.checker.searched import Progress
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target
+from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Findings, Result, Verdict, results
 from rackproof.model.kernel import ModelError, System
 from rackproof.scenarios.changes import SET
@@ -147,9 +149,51 @@ def verify(target: Target, options: Options, progress: Progress | None = None) -
             report = attrs.evolve(report, runs=(*report.runs, run))
         if scenario.steps is not None:
             report = attrs.evolve(report, replayed=replay(scenario))
+        report = _drawable(report, scenario)
     except (Exception, SystemExit) as error:
         report = attrs.evolve(report, failure=failure(error, report.scenario))
     return attrs.evolve(report, seconds=time.monotonic() - started)
+
+
+def _drawable(report: Report, scenario: Scenario) -> Report:
+    """A report whose runs can be told: without the picture of a world of one's own, and with what
+    is wrong with that, where it cannot be drawn.
+    """
+    from rackproof.checker.explain.drawn import try_out  # noqa: PLC0415
+
+    if _own_file(scenario) is None:
+        return report
+    try:
+        for trace in _traces(report):
+            try_out(trace)
+    except (Exception, SystemExit) as error:
+        return attrs.evolve(_undrawn(report), failure=failure(error, scenario))
+    return report
+
+
+def _traces(report: Report) -> Iterator[Trace]:
+    found = [result.trace for run in report.runs for result in run.results]
+    yield from (trace for trace in found if trace is not None)
+    if report.replayed is not None:
+        yield report.replayed.trace
+
+
+def _undrawn(report: Report) -> Report:
+    """A report of the same world without a picture."""
+    runs = tuple(
+        attrs.evolve(
+            run,
+            results=tuple(
+                attrs.evolve(result, trace=result.trace and result.trace.undrawn)
+                for result in run.results
+            ),
+        )
+        for run in report.runs
+    )
+    replayed = report.replayed
+    if replayed is not None:
+        replayed = attrs.evolve(replayed, trace=replayed.trace.undrawn)
+    return attrs.evolve(report, runs=runs, replayed=replayed)
 
 
 def failure(error: BaseException, scenario: Scenario | None) -> Failure:

@@ -22,7 +22,10 @@ from rackproof.model.world import World
     catches=("dynamo#11646", "sglang#38523"),
 )
 def no_dispatch_to_removed(world: World, request: int) -> bool:
-    """No request is dispatched to a worker that discovery has removed."""
+    """No request is dispatched to a worker that discovery has removed.
+
+    Broken: {request} was sent to a worker that discovery had removed.
+    """
     return not world.retries[request].to_removed
 
 
@@ -32,7 +35,10 @@ def no_dispatch_to_removed(world: World, request: int) -> bool:
     why="A dead worker that stays listed takes requests for ever.",
 )
 def dead_endpoint_removed(world: World, worker: int) -> bool:
-    """Sooner or later the router chooses no dead worker."""
+    """Sooner or later the router chooses no dead worker.
+
+    Broken: {worker} no longer runs, and is still on the list that the router chooses from.
+    """
     return world.endpoints[worker].process not in DEAD or not world.believed(worker)
 
 
@@ -43,7 +49,10 @@ def dead_endpoint_removed(world: World, worker: int) -> bool:
     catches=("dynamo#12138", "dynamo#5043", "router#2165"),
 )
 def live_endpoint_selectable(world: World, worker: int) -> bool:
-    """Again and again, the router may choose each live worker."""
+    """No live worker stays unlisted, or marked as unfit by the router, for good.
+
+    Broken: {worker} is up, and stays unlisted or marked as unfit.
+    """
     endpoint = world.endpoints[worker]
     unseen = endpoint.stale and not world.protocol.route_on_stale_metrics
     inhibited = endpoint.inhibited and not endpoint.half_open
@@ -58,7 +67,10 @@ def live_endpoint_selectable(world: World, worker: int) -> bool:
     catches=("dynamo#3493", "TRT#18403"),
 )
 def healthy_worker_stays(world: World, worker: int) -> bool:
-    """No worker that is well stops itself because discovery did not hear of it."""
+    """No worker that is well stops itself because discovery did not hear of it.
+
+    Broken: {worker} stopped itself, though it was well, because discovery no longer listed it.
+    """
     return not world.endpoints[worker].stopped_while_well
 
 
@@ -69,7 +81,10 @@ def healthy_worker_stays(world: World, worker: int) -> bool:
     catches=("sglang#12779", "sglang#13657"),
 )
 def no_cascade(world: World, worker: int) -> bool:
-    """No worker is killed because another one died."""
+    """No worker is killed because another one died.
+
+    Broken: {worker} was killed because another worker was gone.
+    """
     return not world.endpoints[worker].dragged_down
 
 
@@ -80,7 +95,10 @@ def no_cascade(world: World, worker: int) -> bool:
     catches=("dynamo 1.6.1 on a CPU: one request took out three workers", "sglang#25811"),
 )
 def no_blame_for_clients(world: World, worker: int) -> bool:
-    """What a client did is not held against the worker that served it."""
+    """What a client did is not held against the worker that served it.
+
+    Broken: {worker} was inhibited because a client left, or because a request was refused.
+    """
     return not world.endpoints[worker].blamed_for_client
 
 
@@ -91,5 +109,8 @@ def no_blame_for_clients(world: World, worker: int) -> bool:
     catches=("dynamo 1.6.1 on a CPU: a stopped worker gets requests again after 5 s",),
 )
 def no_untested_restore(world: World, worker: int) -> bool:
-    """No inhibited worker is chosen again while it does not answer."""
+    """No inhibited worker is chosen again while it does not answer.
+
+    Broken: The router let {worker} be chosen again while it did not answer.
+    """
     return not world.endpoints[worker].restored_untested

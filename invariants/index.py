@@ -33,7 +33,10 @@ from rackproof.model.world import World
     ),
 )
 def index_sound(world: World, worker: int, prefix: int) -> bool:
-    """Again and again, a live worker holds what the index says that it holds."""
+    """No entry that the index has of a live worker stays wrong for good.
+
+    Broken: The index goes on listing {prefix} at {worker}, which does not hold it.
+    """
     if world.endpoints[worker].process != Process.UP or not world.endpoints[worker].listed:
         return True
     return prefix in world.caches[worker].holds or prefix not in world.known[worker].believed
@@ -56,7 +59,10 @@ def index_sound(world: World, worker: int, prefix: int) -> bool:
     ),
 )
 def index_complete(world: World, worker: int, prefix: int) -> bool:
-    """Again and again, the index has what a live worker holds."""
+    """Nothing that a live worker holds stays unknown to the index for good.
+
+    Broken: {worker} holds {prefix}, and the index stays without an entry of it.
+    """
     if world.endpoints[worker].process != Process.UP or not world.endpoints[worker].listed:
         return True
     return prefix not in world.caches[worker].holds or prefix in world.known[worker].believed
@@ -69,7 +75,10 @@ def index_complete(world: World, worker: int, prefix: int) -> bool:
     catches=("router#1736", "router#1738"),
 )
 def dead_worker_not_indexed(world: World, worker: int) -> bool:
-    """Again and again, the index has no entry of a dead worker."""
+    """Entries of a dead worker leave the index in the end.
+
+    Broken: The index keeps an entry of {worker}, which no longer runs.
+    """
     if world.endpoints[worker].process not in DEAD:
         return True
     return not world.known[worker].believed
@@ -81,7 +90,10 @@ def dead_worker_not_indexed(world: World, worker: int) -> bool:
     catches=("dynamo#10580", "dynamo#4904"),
 )
 def router_recovers(world: World) -> bool:
-    """Again and again, the router serves."""
+    """The router does not stay out of service for good.
+
+    Broken: The router never serves again.
+    """
     return world.router.serving
 
 
@@ -93,7 +105,10 @@ def router_recovers(world: World) -> bool:
     catches=("dynamo#10729",),
 )
 def recovery_ends(world: World, worker: int) -> bool:
-    """Again and again, the router asks no dead worker what it holds."""
+    """The router does not ask a dead worker for ever what it holds.
+
+    Broken: {worker} no longer runs, and the router waits for ever for what it holds.
+    """
     dead = world.endpoints[worker].process in DEAD
     return not dead or world.known[worker].lane != Lane.ASKING
 
@@ -104,7 +119,10 @@ def recovery_ends(world: World, worker: int) -> bool:
     catches=("dynamo#10581",),
 )
 def recovered_before_serving(world: World) -> bool:
-    """A router serves once it has heard from every worker that answers."""
+    """A router serves once it has heard from every worker that answers.
+
+    Broken: The router began to serve before it had heard from every worker that answers.
+    """
     return not world.router.early
 
 
@@ -115,5 +133,8 @@ def recovered_before_serving(world: World) -> bool:
     catches=("dynamo#7863",),
 )
 def asking_ends(world: World, worker: int) -> bool:
-    """Again and again, the router waits for no answer of a live worker."""
+    """The router does not wait for ever for what a live worker holds.
+
+    Broken: {worker} runs, and the router waits for ever for what it holds.
+    """
     return world.known[worker].lane != Lane.ASKING or not world.endpoints[worker].answers

@@ -39,6 +39,8 @@ from rackproof.model.world import World
 def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
     """A running request decodes from its own KV, whole.
 
+    Broken: {request} decodes from {block}, which does not hold its KV, whole.
+
     Quantised KV is whole with the scales that it was quantised with, of its blocks and the tensor.
     """
     here = world.streams[request].attempts[attempt]
@@ -61,7 +63,11 @@ def kv_consistent(world: World, request: int, attempt: int, block: int) -> bool:
 def no_overwrite_in_flight(
     world: World, request: int, attempt: int, source: int, target: int
 ) -> bool:
-    """A block is not handed to another request while a transfer from or to it is posted."""
+    """A block is not handed to another request while a transfer from or to it is posted.
+
+    Broken: {source} or {target} belongs to another request by now, while a transfer for {request}
+    from the one to the other is still posted.
+    """
     load = world.loads[request].attempts[attempt]
     if not load.flying or load.source != source or load.target != target or load.torn:
         return True
@@ -95,8 +101,10 @@ def no_overwrite_in_flight(
     ),
 )
 def no_kv_leak(world: World, block: int) -> bool:
-    """Again and again, each block of a live worker is free, unless a frozen worker's posted
-    transfer still pins it.
+    """No block of a live worker stays taken for good, unless a frozen worker's posted transfer
+    still pins it.
+
+    Broken: {block} is never free again.
     """
     here = world.blocks[block]
     if here.owner == None or world.endpoints[world.homes[block]].process != Process.UP:
@@ -112,7 +120,10 @@ def no_kv_leak(world: World, block: int) -> bool:
     catches=("vllm#46240",),
 )
 def no_double_free(world: World, request: int, attempt: int) -> bool:
-    """The blocks of an attempt are released once."""
+    """The blocks of an attempt are released once.
+
+    Broken: The blocks of {attempt} of {request} were released twice.
+    """
     return not world.loads[request].attempts[attempt].freed_twice
 
 
@@ -124,5 +135,8 @@ def no_double_free(world: World, request: int, attempt: int) -> bool:
     catches=("TRT#13824",),
 )
 def no_spurious_timeout(world: World, request: int, attempt: int) -> bool:
-    """No transfer is timed out before it could begin."""
+    """No transfer is timed out before it could begin.
+
+    Broken: The transfer for {request} was timed out before it could begin.
+    """
     return not world.loads[request].attempts[attempt].mistimed

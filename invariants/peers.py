@@ -27,6 +27,9 @@ from rackproof.model.world import World
 def no_stale_access(world: World, link: int) -> bool:
     """Nobody reads through a handle of its peer's earlier incarnation, or takes what a signal of
     before announced for its data.
+
+    Broken: The reader of {link} used a handle of its peer's earlier incarnation, or took an old
+    signal for the arrival of its data.
     """
     return not world.links[link].stale
 
@@ -38,7 +41,10 @@ def no_stale_access(world: World, link: int) -> bool:
     catches=("sglang#37838",),
 )
 def kv_compatible(world: World, link: int) -> bool:
-    """No KV is used whose format or weights differ from the reader's."""
+    """No KV is used whose format or weights differ from the reader's.
+
+    Broken: The reader of {link} used KV whose format or weights differ from its own.
+    """
     return not world.links[link].unfit
 
 
@@ -49,7 +55,10 @@ def kv_compatible(world: World, link: int) -> bool:
     catches=("lmdeploy#4917", "RL#4018", "prime-rl#2266"),
 )
 def cache_is_current(world: World, peer: int) -> bool:
-    """No worker serves a request from KV that its weights of before an update computed."""
+    """No worker serves a request from KV that its weights of before an update computed.
+
+    Broken: {peer} served a request from KV that its weights of before an update computed.
+    """
     return not world.peers[peer].reused_old
 
 
@@ -60,7 +69,10 @@ def cache_is_current(world: World, peer: int) -> bool:
     catches=("nixl#1986", "marin#8934", "vllm#40364"),
 )
 def no_crash_by_peer(world: World, peer: int) -> bool:
-    """No worker dies because another one did, or because a link between them failed."""
+    """No worker dies because another one did, or because a link between them failed.
+
+    Broken: {peer} died because another worker did, or because a link between them failed.
+    """
     return not world.peers[peer].felled
 
 
@@ -71,8 +83,10 @@ def no_crash_by_peer(world: World, peer: int) -> bool:
     catches=("Mooncake#3188",),
 )
 def links_recover(world: World, link: int) -> bool:
-    """Again and again, a link between two live workers works, or can be made anew, or
-    was refused because the two are not compatible.
+    """No link between two live workers stays broken, or rejected though the two are compatible, for
+    good.
+
+    Broken: Both workers of {link} are up, and it stays broken or rejected.
     """
     here = world.links[link]
     if reader_of(world, link).life != Life.UP or peer_of(world, link).life != Life.UP:
@@ -89,7 +103,10 @@ def links_recover(world: World, link: int) -> bool:
     catches=("vllm#26171", "vllm#50754"),
 )
 def reads_end(world: World, link: int) -> bool:
-    """Again and again, no request of a live worker waits for KV of a peer."""
+    """No request of a live worker waits for KV of a peer for ever.
+
+    Broken: A request at the reader of {link} waits for KV of its peer for ever.
+    """
     waits = world.links[link].read in (Read.WAITING, Read.STRANDED)
     return reader_of(world, link).life != Life.UP or not waits
 
@@ -102,7 +119,10 @@ def reads_end(world: World, link: int) -> bool:
     catches=("vllm#58063",),
 )
 def memory_reclaimed(world: World, peer: int) -> bool:
-    """Again and again, every replacement has its memory, and nobody keeps that of a
-    process that is gone.
+    """Every replacement gets its memory in the end, and nobody keeps that of a process that is
+    gone.
+
+    Broken: {peer} still waits for its memory, or somebody still has that of a process of it mapped
+    that is gone.
     """
     return (world.peers[peer].life != Life.STARTING) & (not outlived(world, peer))

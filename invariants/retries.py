@@ -23,7 +23,10 @@ from rackproof.model.world import World
     catches=("dynamo lib/llm/src/migration.rs: one budget for connects and migrations",),
 )
 def bounded_retries(world: World, request: int) -> bool:
-    """A request is dispatched no more often than the limits of all layers allow: their product."""
+    """A request is dispatched no more often than the limits of all layers allow: their product.
+
+    Broken: {request} was dispatched more often than the limits of all layers allow.
+    """
     return world.retries[request].dispatches <= world.most_dispatches
 
 
@@ -34,7 +37,10 @@ def bounded_retries(world: World, request: int) -> bool:
     catches=("dynamo#11647",),
 )
 def no_duplicate_request(world: World, request: int) -> bool:
-    """No dispatch is refused because the request's own booking is still held."""
+    """No dispatch is refused because the request's own booking is still held.
+
+    Broken: A dispatch of {request} was refused because its own booking was still held.
+    """
     return not world.retries[request].refused
 
 
@@ -45,7 +51,10 @@ def no_duplicate_request(world: World, request: int) -> bool:
     catches=("dynamo#11647", "dynamo#13559", "dynamo#10862", "dynamo#12031", "dynamo#13100"),
 )
 def no_needless_failure(world: World, request: int) -> bool:
-    """No migratable request fails while it has retries left and a worker could be chosen."""
+    """No migratable request fails while it has retries left and a worker could be chosen.
+
+    Broken: The router gave {request} up, though there was a worker to try.
+    """
     return not world.requests[request].needless
 
 
@@ -56,7 +65,10 @@ def no_needless_failure(world: World, request: int) -> bool:
     catches=("dynamo#11647",),
 )
 def retries_go_elsewhere(world: World, request: int) -> bool:
-    """No retry goes back to a worker that failed the request while another can be chosen."""
+    """No retry goes back to a worker that failed the request while another can be chosen.
+
+    Broken: {request} was sent back to a worker that had failed it, though another could be chosen.
+    """
     return not world.retries[request].back_to_failed
 
 
@@ -66,7 +78,10 @@ def retries_go_elsewhere(world: World, request: int) -> bool:
     why="An error with nothing wrong anywhere is a defect of the protocol itself.",
 )
 def no_failure_without_fault(world: World, request: int) -> bool:
-    """No request fails in a run without any fault, unless it is malformed."""
+    """No request fails in a run without any fault, unless it is malformed.
+
+    Broken: {request} failed in a run without any fault.
+    """
     if world.requests[request].malformed:
         return True
     return world.requests[request].phase != Phase.FAILED or world.budget != world.given
@@ -79,7 +94,10 @@ def no_failure_without_fault(world: World, request: int) -> bool:
     catches=("dynamo#11915",),
 )
 def bookings_exact(world: World, request: int) -> bool:
-    """Again and again, no booking of a request is held."""
+    """No request stays booked at a worker for good.
+
+    Broken: {request} is booked at a worker for ever.
+    """
     return not world.retries[request].booked
 
 
@@ -99,7 +117,10 @@ def bookings_exact(world: World, request: int) -> bool:
     ),
 )
 def progress(world: World, request: int) -> bool:
-    """Again and again: each request is over, or no live worker could serve it any more."""
+    """Each request ends sooner or later, unless no live worker could serve it any more.
+
+    Broken: {request} never ends, though there are live workers that could serve it.
+    """
     return world.requests[request].phase in TERMINAL or not world.can_serve()
 
 
@@ -112,6 +133,8 @@ def progress(world: World, request: int) -> bool:
 def clear_failure(world: World, request: int) -> bool:
     """Every request is done, failed or cancelled sooner or later, whatever has become of the
     workers.
+
+    Broken: {request} never ends: it is neither done nor failed nor cancelled.
     """
     return world.requests[request].phase in TERMINAL
 
@@ -123,7 +146,10 @@ def clear_failure(world: World, request: int) -> bool:
     catches=("sglang#34570", "sglang#34572"),
 )
 def replays_only_unsent(world: World, request: int) -> bool:
-    """A gateway sends again only what no worker has."""
+    """A gateway sends again only what no worker has.
+
+    Broken: The gateway sent {request} again, though a worker still had it.
+    """
     return not world.retries[request].replayed_live
 
 
@@ -136,7 +162,10 @@ def replays_only_unsent(world: World, request: int) -> bool:
     catches=("router#2243",),
 )
 def prefill_bookings_released(world: World, request: int, attempt: int, worker: int) -> bool:
-    """No booking is held at a prefill worker whose prefill is done."""
+    """No booking is held at a prefill worker whose prefill is done.
+
+    Broken: {request} is still booked at {worker}, where its prefill is done.
+    """
     load, retry = world.loads[request].attempts[attempt], world.retries[request]
     done = (load.hold == Hold.HELD) | (load.hold == Hold.FREED)
     if retry.current != attempt or load.prefill != worker or not done:
@@ -152,5 +181,8 @@ def prefill_bookings_released(world: World, request: int, attempt: int, worker: 
     catches=("dynamo#14368", "dynamo#13095", "dynamo#13088"),
 )
 def no_work_after_cancel(world: World, request: int, attempt: int) -> bool:
-    """A worker that has heard of a cancel generates no further token for it."""
+    """A worker that has heard of a cancel generates no further token for it.
+
+    Broken: A worker generated a token of {request} after it had heard of the cancel.
+    """
     return not world.streams[request].attempts[attempt].wasted

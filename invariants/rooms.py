@@ -20,7 +20,10 @@ from rackproof.model.world import World
     catches=("sglang#6857",),
 )
 def rooms_empty(world: World, room: int) -> bool:
-    """Again and again, no request is left in a bootstrap room."""
+    """No request is left in a bootstrap room for good.
+
+    Broken: There is a request in {room} for ever.
+    """
     here = world.rooms[room]
     return here.guest == Guest.NONE or here.crashed
 
@@ -32,7 +35,10 @@ def rooms_empty(world: World, room: int) -> bool:
     catches=("sglang#40125",),
 )
 def no_crash_by_room(world: World, room: int) -> bool:
-    """No room number brings a scheduler down."""
+    """No room number brings a scheduler down.
+
+    Broken: Both schedulers died of a second request with the number of {room}.
+    """
     return not world.rooms[room].crashed
 
 
@@ -43,5 +49,8 @@ def no_crash_by_room(world: World, room: int) -> bool:
     catches=("sglang#30352",),
 )
 def failed_rooms_stay_failed(world: World, room: int) -> bool:
-    """No room that failed is said to have succeeded while its request is in it."""
+    """No room that failed is said to have succeeded while its request is in it.
+
+    Broken: {room} had failed, and was then said to have succeeded while its request was in it.
+    """
     return not world.rooms[room].revived

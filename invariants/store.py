@@ -32,7 +32,10 @@ from rackproof.model.world import World
     ),
 )
 def store_read_consistent(world: World, client: int) -> bool:
-    """No client uses bytes of another object or put, of half an object, or of a removed one."""
+    """No client uses bytes of another object or put, of half an object, or of a removed one.
+
+    Broken: {client} used bytes that are wrong, cut short or out of date.
+    """
     return not world.readers[client].used_wrong
 
 
@@ -43,7 +46,10 @@ def store_read_consistent(world: World, client: int) -> bool:
     catches=("Mooncake#2818",),
 )
 def no_get_failure_without_fault(world: World, client: int) -> bool:
-    """No read or write of a client fails in a run without any fault."""
+    """No read or write of a client fails in a run without any fault.
+
+    Broken: A read or write of {client} failed in a run without any fault.
+    """
     return world.readers[client].stage != Get.FAILED or world.budget != world.given
 
 
@@ -54,7 +60,10 @@ def no_get_failure_without_fault(world: World, client: int) -> bool:
     catches=("Mooncake#3688",),
 )
 def no_needless_put_failure(world: World, client: int) -> bool:
-    """No put fails while a worker that it was not tried at has room."""
+    """No put fails while a worker that it was not tried at has room.
+
+    Broken: A put of {client} failed, though a worker that it was not tried at had room.
+    """
     return not world.readers[client].put_lost
 
 
@@ -66,7 +75,10 @@ def no_needless_put_failure(world: World, client: int) -> bool:
     catches=("LMCache#1101",),
 )
 def ranks_agree(world: World, client: int, other: int) -> bool:
-    """No rank uses the stored prefix while another rank of the request computes it."""
+    """No rank uses the stored prefix while another rank of the request computes it.
+
+    Broken: {client} used the stored prefix, and {other} went on without it.
+    """
     if not world.ranks or world.readers[client].stage != Get.USED:
         return True
     return world.readers[other].stage not in FELL_BACK
@@ -79,7 +91,10 @@ def ranks_agree(world: World, client: int, other: int) -> bool:
     catches=("LMCache#2942", "Mooncake#2383", "Mooncake#2486", "dynamo#5012", "TRT#12542"),
 )
 def store_progress(world: World, client: int) -> bool:
-    """Again and again, every look-up and every put has ended, well or badly."""
+    """Every look-up and every put ends sooner or later, well or badly.
+
+    Broken: A look-up or a put of {client} never ends.
+    """
     return world.readers[client].stage in OVER
 
 
@@ -90,7 +105,10 @@ def store_progress(world: World, client: int) -> bool:
     catches=("LMCache#2847", "Mooncake#2628"),
 )
 def no_pin_leak(world: World, space: int) -> bool:
-    """Again and again, nothing is pinned."""
+    """Nothing stays pinned for good.
+
+    Broken: {space} stays pinned for ever.
+    """
     return world.spaces[space].pins == 0
 
 
@@ -101,7 +119,10 @@ def no_pin_leak(world: World, space: int) -> bool:
     catches=("LMCache#2954",),
 )
 def no_double_unpin(world: World, client: int) -> bool:
-    """No reader unpins what it has unpinned."""
+    """No reader unpins what it has unpinned.
+
+    Broken: {client} unpinned twice what it had pinned once.
+    """
     return not world.readers[client].unpinned_twice
 
 
@@ -112,7 +133,10 @@ def no_double_unpin(world: World, client: int) -> bool:
     catches=("Mooncake#3125",),
 )
 def no_double_free_of_space(world: World, space: int) -> bool:
-    """No space is freed twice for one put."""
+    """No space is freed twice for one put.
+
+    Broken: {space} was freed twice for one put.
+    """
     return not world.spaces[space].freed_twice
 
 
@@ -123,7 +147,10 @@ def no_double_free_of_space(world: World, space: int) -> bool:
     catches=("Mooncake put_start_discard_timeout",),
 )
 def store_reclaims(world: World, space: int) -> bool:
-    """Again and again, every space is free, or has an object that can be looked up."""
+    """No space stays taken for good without an object that can be looked up.
+
+    Broken: {space} stays taken, and has no object that can be looked up.
+    """
     room = world.spaces[space]
     if room.owner == None or not world.serving:
         return True
@@ -141,7 +168,11 @@ def store_reclaims(world: World, space: int) -> bool:
     catches=("Mooncake#1549", "Mooncake#501"),
 )
 def no_ghost_object(world: World, key: int, space: int) -> bool:
-    """Again and again, what can be looked up lies whole where it is said to lie."""
+    """Nothing can be looked up for good that does not lie whole where it is said to lie.
+
+    Broken: {key} can still be looked up, and does not lie whole in {space}, where it is said to
+    lie.
+    """
     found, room = world.objects[key], world.spaces[space]
     if found.entry != Entry.COMPLETE or found.space != space or not world.serving:
         return True
@@ -156,7 +187,10 @@ def no_ghost_object(world: World, key: int, space: int) -> bool:
     catches=("Mooncake#1871",),
 )
 def no_object_forgotten(world: World, key: int) -> bool:
-    """No object is lost but by its removal, its eviction or the loss of its memory."""
+    """No object is lost but by its removal, its eviction or the loss of its memory.
+
+    Broken: {key} was lost when another master took over.
+    """
     return not world.objects[key].forgotten
 
 
@@ -167,7 +201,10 @@ def no_object_forgotten(world: World, key: int) -> bool:
     catches=("Mooncake#501", "Mooncake#2246"),
 )
 def live_segment_serves(world: World, segment: int) -> bool:
-    """Again and again, every worker that runs is mounted and can be reached."""
+    """No worker that runs stays unmounted or out of reach for good.
+
+    Broken: The worker of {segment} runs, and its memory stays unmounted or out of reach.
+    """
     here = world.segments[segment]
     if not here.up or not world.serving:
         return True

@@ -22,7 +22,11 @@ from rackproof.model.world import World
     lemmas=(resumes_where_it_stopped,),
 )
 def no_duplicate_tokens(world: World, request: int) -> bool:
-    """No position of an output reaches the client twice."""
+    """No position of an output reaches the client twice.
+
+    Broken: The client of {request} was sent a token for a position that its output was already
+    past.
+    """
     return not world.streams[request].duplicated
 
 
@@ -33,7 +37,10 @@ def no_duplicate_tokens(world: World, request: int) -> bool:
     catches=("dynamo#14378", "dynamo#3531"),
 )
 def no_lost_tokens(world: World, request: int) -> bool:
-    """No position of an output is skipped, or missing when the output is finished."""
+    """No position of an output is skipped, or missing when the output is finished.
+
+    Broken: A token of {request} was skipped, or was missing when its output was finished.
+    """
     return not world.streams[request].lost
 
 
@@ -44,7 +51,10 @@ def no_lost_tokens(world: World, request: int) -> bool:
     catches=("dynamo lib/llm/src/migration.rs (W1)",),
 )
 def nothing_after_finish(world: World, request: int) -> bool:
-    """No token follows the finish reason."""
+    """No token follows the finish reason.
+
+    Broken: The client of {request} was sent a token after the finish reason.
+    """
     return not world.streams[request].after_finish
 
 
@@ -55,7 +65,10 @@ def nothing_after_finish(world: World, request: int) -> bool:
     catches=("dynamo lib/llm/src/migration.rs (W2)",),
 )
 def max_tokens_kept(world: World, request: int) -> bool:
-    """A client never gets more tokens than it allowed."""
+    """A client never gets more tokens than it allowed.
+
+    Broken: The client of {request} was sent more tokens than it allowed.
+    """
     return not world.streams[request].over_budget
 
 
@@ -66,7 +79,10 @@ def max_tokens_kept(world: World, request: int) -> bool:
     catches=("dynamo 1.6.1 on a CPU: prompt_tokens grow by a migration",),
 )
 def usage_exact(world: World, request: int) -> bool:
-    """The usage reported counts the client's own prompt."""
+    """The usage reported counts the client's own prompt.
+
+    Broken: The usage reported for {request} counts tokens of its output as prompt.
+    """
     return not world.streams[request].inflated
 
 
@@ -77,7 +93,10 @@ def usage_exact(world: World, request: int) -> bool:
     catches=("dynamo lib/llm/src/migration.rs (W1)",),
 )
 def terminal_latch(world: World, request: int) -> bool:
-    """A request whose finish was delivered is neither retried nor failed."""
+    """A request whose finish was delivered is neither retried nor failed.
+
+    Broken: The finish of {request} was delivered, and it was retried or failed all the same.
+    """
     ended = (Phase.DECODING, Phase.DONE, Phase.CANCELLED)
     return not world.streams[request].finished or world.requests[request].phase in ended
 
@@ -89,6 +108,9 @@ def terminal_latch(world: World, request: int) -> bool:
     catches=("dynamo lib/llm/src/migration.rs (W2)",),
 )
 def complete_output_succeeds(world: World, request: int) -> bool:
-    """A request that was given all the tokens it allowed does not fail."""
+    """A request that was given all the tokens it allowed does not fail.
+
+    Broken: {request} failed, though its client had been given all the tokens it allowed.
+    """
     whole = world.streams[request].delivered >= world.max_tokens
     return not (world.requests[request].phase == Phase.FAILED and whole)

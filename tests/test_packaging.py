@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# One worker: two builds of one tree would get in each other's way.
+pytestmark = pytest.mark.xdist_group("packaging")
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("model", "invariants", "scenarios", "checker")
 SHIPPED = ("*.py", "*.yaml", "*.j2", "*.css", "*.js", "py.typed", "performance/data/*")

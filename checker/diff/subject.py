@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property, partial
 from typing import Any, Final
@@ -28,7 +28,7 @@ from rackproof.checker.timing.moves import Graph
 from rackproof.checker.trace import run
 from rackproof.checker.verdicts import Result, results
 from rackproof.checker.verify import silent
-from rackproof.model.kernel import Kind, System, Transition
+from rackproof.model.kernel import Kind, Property, System, Transition
 from rackproof.model.kernel.domains import Enumeration, FixedSpec, Truth, spec_of
 from rackproof.scenarios.fields import Field, Fields
 from rackproof.scenarios.quantities import in_words
@@ -110,12 +110,21 @@ class Subject:
 
     @cached_property
     def asks(self) -> dict[str, str]:
-        """By property, a digest of what its instances ask."""
-        found: dict[str, list[str]] = {prop.name: [] for prop in self.system.properties}
+        """By property, a digest of what its instances ask, and of when they are put to the test."""
+        found: dict[Property, list[str]] = {}
         for predicate in self.relation.predicates:
             form = f"{predicate.arguments}: {self.forms.tree(predicate.tree)}"
-            found.setdefault(predicate.property.name, []).append(form)
-        return {name: digest(*forms) for name, forms in found.items()}
+            found.setdefault(predicate.property, []).append(form)
+        return {
+            prop.name: digest(*found.get(prop, ()), *self._premise(prop, found))
+            for prop in self.system.properties
+        }
+
+    @staticmethod
+    def _premise(prop: Property, found: Mapping[Property, Sequence[str]]) -> list[str]:
+        """What the premise of a property asks, after its name."""
+        premise = prop.premise
+        return [] if premise is None else [f"premise {premise.name}", *found.get(premise, ())]
 
     @cached_property
     def form(self) -> str:
@@ -124,9 +133,9 @@ class Subject:
         start = [f"{label} {v}" for label, v in zip(self.fields, self._initial, strict=True)]
         told = [str(attrs.asdict(rule)) for rule in self.rules.values()]
         asked = [f"{p.name} {p.scope} {self.asks[p.name]}" for p in system.properties]
-        premises = [p.premise.name for p in system.properties if p.premise]
+        given = map(self.forms.node, self.relation.given)
         return digest(
-            *start, *self.rules, *told, *asked, *premises, str(self.fields), str(self._sorts),
+            *start, *self.rules, *told, *asked, *given, str(self.fields), str(self._sorts),
             str(sorted(self.setting.budgets.items())), *(a.words for a in self._acts),
         )  # fmt: skip
 

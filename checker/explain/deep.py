@@ -11,7 +11,7 @@ from rackproof.checker.explain.bound import Bound, Cut
 from rackproof.checker.explain.explanation import Explanation, NearMiss
 from rackproof.checker.explain.mends import looked_for
 from rackproof.checker.explain.near_miss import near_miss
-from rackproof.checker.explain.pivot import Choice, by_choice, pivot
+from rackproof.checker.explain.pivot import Choice, by_choice, on_which_it_depends, pivot
 from rackproof.checker.explain.smallest import smallest
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result
@@ -29,7 +29,9 @@ def deepened(
     assert report.scenario is not None, "it was explored"
     return attrs.evolve(
         explanation,
-        pivot=pivot(trace, choice, changes),
+        pivot=pivot(
+            trace, choice, changes, on_which_it_depends(explanation.moments, explanation.reads)
+        ),
         near_miss=near if isinstance(near, NearMiss) else None,
         smallest=smallest(result, run.case.setting, report.scenario.path, bound),
         mends=tuple(one.mend for one in mends),

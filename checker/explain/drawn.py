@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from rackproof.checker.trace import Step
+from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Firing, Identifiers, Kind, Lane, Message, Picture, System
 
 WORLD: Final = "the world"
@@ -16,9 +16,12 @@ Place = tuple[Identifiers, int]
 
 
 def picture(system: System) -> Picture:
-    """A system's own picture, or one with a lane for each identifier that transitions take."""
+    """A system's own picture, or one with a lane for each identifier that transitions take.
+
+    ``ModelError`` where what its own is made of is no picture, also when that is found out later.
+    """
     if system.picture is not None:
-        return system.picture
+        return system.picture.checked
     named = _named(system)
     others = [Lane(name, sort.name) for (sort, _), name in named.items()]
     return Picture((Lane(WORLD, "world"), *others), _Messages(system, named))
@@ -27,6 +30,17 @@ def picture(system: System) -> Picture:
 def message(drawn: Picture, step: Step) -> Message:
     """Between whom a step passes."""
     return drawn.message(step.before, step.firing, step.after)
+
+
+def try_out(trace: Trace) -> None:
+    """Draw all of a run, to raise what the functions of a picture raise."""
+    drawn = picture(trace.system)
+    for state in (trace.system.initial, *(step.after for step in trace.steps)):
+        drawn.beliefs(state)
+        drawn.sites(state)
+    for step in trace.steps:
+        message(drawn, step)
+        step.words  # noqa: B018
 
 
 def _named(system: System) -> Mapping[Place, str]:

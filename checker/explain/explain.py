@@ -54,6 +54,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)
     scenario = report.scenario
+    in_time = within_times(timing, result.prop) if timing else None
     mends = tuple(one.mend for one in known(report, run, result))
     told = Explanation(
         title=report.name,
@@ -65,11 +66,13 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         verdict=result.words,
         where=where(trace, result.prop),
         culprits=tuple(trace.culprits(result.prop)),
+        broken=trace.broken(result.prop),
         scope=scope_in_words(run.case.setting),
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
         timing=timing,
-        timing_words=tuple(within_times(timing, result.prop)) if timing else (),
+        in_time=in_time,
+        timing_words=tuple(in_time.lines) if in_time else (),
         mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),
@@ -94,6 +97,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         verdict=Result(prop, Verdict.VIOLATED, trace=trace).words if prop else "",
         where=where(trace, prop) if prop else "",
         culprits=tuple(trace.culprits(prop)) if prop else (),
+        broken=trace.broken(prop) if prop else (),
         scope=scope_in_words(scenario.case.setting),
         source=scenario.source,
         notes=scenario.notes,
@@ -137,8 +141,16 @@ def _studied(told: Explanation, seen: Study) -> Explanation:
         failing=seen.failing,
         stays=seen.stays,
         enough=seen.enough,
-        necessity=tuple(necessity.told(moments, seen.enough)),
+        necessity=tuple(necessity.told(moments, seen.enough, seen.is_inevitable)),
+        unexplained=_unexplained(told, seen),
     )
+
+
+def _unexplained(told: Explanation, seen: Study) -> str | None:
+    """Why there is no more to say of a violation."""
+    if told.prop is None or seen.slice is not None:
+        return told.unexplained
+    return "its end could not be followed back to the steps that it depends on"
 
 
 def _moments(trace: Trace, timing: Possible | None) -> Iterator[Moment]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from rackproof.checker.report.timed import WithinTimes
 from rackproof.checker.timing.possible import Possible
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
@@ -62,8 +63,17 @@ class Moment:
 
     @property
     def mistaken(self) -> tuple[Belief, ...]:
-        """The beliefs after the step that are not true."""
-        return tuple(belief for belief in self.beliefs if not belief.agrees)
+        """The beliefs after the step that are not true, but for those that are only behind."""
+        return tuple(belief for belief in self.beliefs if belief.mistaken)
+
+
+@frozen
+class Parting:
+    """Where a run and the same steps with a change of mechanisms part, and how, in words."""
+
+    number: int
+    words: str
+    changes: tuple[str, ...] = ()
 
 
 @frozen
@@ -74,7 +84,8 @@ class Pivot:
     choice: the step of that choice; None where that could not be told, 0 where there is none.
     instead: in words, what else could have happened there, from where some way on does not end in
     the violation. mechanisms: under which changes a step would not have been possible, or would
-    have led elsewhere, and which. words: all of that in a few sentences, the first mechanism alone.
+    have led elsewhere, and which; partings: the same, with the numbers of these steps. words: all
+    of that in a few sentences, the first mechanism alone.
     """
 
     number: int
@@ -82,15 +93,19 @@ class Pivot:
     instead: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
     choice: int | None = None
+    partings: tuple[Parting, ...] = ()
 
 
 @frozen
 class NearMiss:
-    """The closest run that is safe; parts: the number of its first step that differs."""
+    """The closest run that is safe; parts: the number of its first step that differs. violates: the
+    names of other properties that it violates.
+    """
 
     trace: Trace
     parts: int
     words: str
+    violates: tuple[str, ...] = ()
 
 
 @frozen
@@ -140,16 +155,18 @@ class Explanation:
 
     prop: the property that is violated; of a replay, the first that it says to be and that is.
     verdict: in words, with the size. where: in which state it fails, and for whom. culprits: the
-    identifiers for which it does, by parameter. reads: the labels of the fields by which it fails.
-    scope: how much was explored, in words. complaints: what in a replay is not as written. facts:
-    what it was to lead to: in words, what was found, and whether that is as written. failing: by
-    what it fails, with the values. stays: why nothing that may still happen changes that, where a
-    run comes to rest or goes round for ever. enough: the numbers of steps that lead there by
-    themselves, none of which can be left out; empty where that was not asked. necessity: which
-    faults and steps are needed, in sentences. unexplained: why there is no more to say. setting:
-    what describes the world; its relative paths begin in ``base``. folder: where what is written of
-    it is going to lie. fewest_faults: whether it was shown that no run with fewer faults violates
-    the property. untold: what was asked and could not be found out, with why.
+    identifiers for which it does, by parameter. broken: what is so instead, in a sentence each,
+    where the property says that; shown before anything else of where it fails. reads: the labels of
+    the fields by which it fails. scope: how much was explored, in words. complaints: what in a
+    replay is not as written. facts: what it was to lead to: in words, what was found, and whether
+    that is as written. failing: by what it fails, with the values. stays: why nothing that may
+    still happen changes that, where a run comes to rest or goes round for ever. enough: the numbers
+    of steps that lead there by themselves, none of which can be left out; empty where that was not
+    asked. necessity: which faults and steps are needed, in sentences. unexplained: why there is no
+    more to say. setting: what describes the world; its relative paths begin in ``base``. folder:
+    where what is written of it is going to lie. fewest_faults: whether it was shown that no run
+    with fewer faults violates the property. in_time: what the times make of the violation, in any
+    run. untold: what was asked and could not be found out, with why.
     """
 
     title: str
@@ -161,12 +178,14 @@ class Explanation:
     verdict: str = ""
     where: str = ""
     culprits: tuple[Mapping[str, str], ...] = ()
+    broken: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     scope: str | None = None
     source: str | None = None
     notes: str | None = None
     timing: Possible | None = None
     timing_words: tuple[str, ...] = ()
+    in_time: WithinTimes | None = None
     pivot: Pivot | None = None
     near_miss: NearMiss | None = None
     smallest: Smallest | None = None

@@ -19,7 +19,7 @@ from rackproof.checker.explain import asked
 from rackproof.checker.explain.explanation import Footing, Mend
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.replay import Replayed
-from rackproof.checker.report.setting import assumed, effective
+from rackproof.checker.report.setting import assumed, effective, parts
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.verdicts import ABSENT, Result, Verdict
 from rackproof.checker.verify import WITH_FIX, Report, Run
@@ -57,7 +57,10 @@ def of_result(
     run = next(run for run in report.runs if any(r is result for r in run.results))
     alone = evolve(report, runs=(run,))
     unseen = [*_inputs(alone), *([] if is_timed else _times(alone))]
-    moves = [*(_apply(mends[0]) if mends else ()), *_violated(report, run, result, bool(mends))]
+    moves = [
+        *(_apply(report, run, mends[0]) if mends else ()),
+        *_violated(report, run, result, bool(mends)),
+    ]
     return Footing(reproduce, (*_undecided(alone, options), *unseen), tuple(moves))
 
 
@@ -102,8 +105,11 @@ def _undecided(report: Report, options: Options) -> Iterator[str]:
     first = report.runs[0]
     rest = [r for r in first.results if not r.judged and r.verdict is Verdict.INCONCLUSIVE]
     if rest and first.findings.reason == SOUGHT:
-        names = _some([r.prop.name for r in rest])
-        yield f"{names}: the search ended at the violations that are expected"
+        what = "1 other property has" if len(rest) == 1 else f"{len(rest)} other properties have"
+        yield (
+            f"{what} no verdict here, as the search stopped once the expected violations were "
+            "found (without expect in the scenario, it judges them all)"
+        )
     proved = [r for _, r in judged if r.verdict is Verdict.HOLDS and r.prop.scope in SAFETY]
     if first.findings.endless is not None:
         yield f"all loops: {first.findings.endless}"
@@ -117,7 +123,7 @@ def _inputs(report: Report) -> Iterator[str]:
     settings = [run.case.setting for run in reported or report.runs]
     unseen = _faults_left_out(settings)
     if unseen:
-        yield f"faults without a budget ({_some(unseen)})"
+        yield f"faults that this scope does not allow ({len(unseen)}: {_some(unseen)})"
     if isinstance(report, Examined):
         yield "larger scopes than those of the exams"
         if report.unsaid:
@@ -172,7 +178,7 @@ def _next(report: Report, options: Options) -> Iterator[str]:
     for run, result in judged:
         if result.verdict is Verdict.VIOLATED:
             mends = [one.mend for one in known(report, run, result)]
-            yield from _apply(mends[0]) if mends else ()
+            yield from _apply(report, run, mends[0]) if mends else ()
             yield from _violated(report, run, result, bool(mends))
             break
     for run, result in judged:
@@ -183,8 +189,17 @@ def _next(report: Report, options: Options) -> Iterator[str]:
         yield from _holds(report, [result for _, result in judged], options)
 
 
-def _apply(mend: Mend) -> Iterator[str]:
-    yield f"set {', '.join(mend.changes)} ({mend.source}: {mend.verdict})"
+def _apply(report: Report, run: Run, mend: Mend) -> Iterator[str]:
+    """A mend as something to write, and where."""
+    sections = parts(run.case.setting) if not isinstance(report, Examined) else {}
+    by_place: dict[str, list[str]] = {}
+    for change in mend.changes:
+        name, _, values = change.partition(": ")
+        section = next((title for title, keys in sections.items() if name in keys), "")
+        where = f" under {section}: in the scenario" if section else ""
+        by_place.setdefault(where, []).append(f"{name}: {values.rpartition(' -> ')[2]}")
+    told = (f"{', '.join(those)}{where}" for where, those in by_place.items())
+    yield f"set {', and '.join(told)} ({mend.source}: {mend.verdict} with it)"
 
 
 def _violated(report: Report, run: Run, result: Result, is_mended: bool) -> Iterator[str]:
@@ -197,7 +212,7 @@ def _violated(report: Report, run: Run, result: Result, is_mended: bool) -> Iter
     is_loop = result.trace is not None and result.trace.loop is not None
     if not is_loop and run.findings.states <= GRAPH and not report.options.changes:
         told = asked.line("guards", report.target, *where, ("--property", name))
-        yield f"{told}  # the test that a step misses"
+        yield f"{told}  # find the guard that is missing"
 
 
 def has_mechanisms(setting: Setting) -> bool:

@@ -9,12 +9,13 @@ from rackproof.checker.explain.decisions import Decisions
 from rackproof.checker.explain.explanation import Condition
 from rackproof.checker.lowering.arena import Node, Op
 from rackproof.checker.lowering.relation import Relation
-from rackproof.checker.proof.formula import Formulas
+from rackproof.checker.proof.formula import MOST_VALUES, Formulas
 from rackproof.model.kernel.domains import Interval
 from rackproof.scenarios.fields import Field, Fields
 
 Literal = tuple[Node, bool]
-_ORDERS: Final = (Op.EQ, Op.LT, Op.LE)
+_TRUE: Final = {Op.EQ: {0}, Op.LT: {-1}, Op.LE: {-1, 0}}
+"""Comparisons, each with how the first number may compare with the second: less, equal, greater."""
 
 
 class Said(Formulas):
@@ -103,7 +104,7 @@ class Guards:
         if len(slots) == 1:
             return slots
         op, operands = arena.part(literal[0])
-        return frozenset((-1, *operands) if op in _ORDERS else (-1, literal[0]))
+        return frozenset((-1, *operands) if op in _TRUE else (-1, literal[0]))
 
     def _value(self, slot: int, literals: list[Literal]) -> str:
         """What one field is, and within what it had to be where that is an interval."""
@@ -113,9 +114,9 @@ class Guards:
             short = said.fields.short[owner.label]
             return f"{said.member(slot)} is {'' if ordinal else 'not '}in {short}"
         text = f"{name} is {said.value(slot, ordinal)}"
-        if not isinstance(owner.domain, Interval) or slot not in said.values:
+        every = _every(owner.domain) or said.values.get(slot)
+        if not isinstance(owner.domain, Interval) or every is None:
             return text
-        every = said.values[slot]
         allowed = [value for value in every if self._all_hold(literals, value)]
         return f"{text}{_within(allowed, every)}"
 
@@ -125,16 +126,33 @@ class Guards:
 
     def _formula(self, literals: list[Literal]) -> str:
         arena = self.relation.arena
-        if len(literals) > 1:  # two comparisons that leave but one way
-            a, b = arena.operands(literals[0][0])
-            equal = self.relation.value(arena.eq(a, b), self.said.state)
-            return self.said.told(arena.eq(a, b) if equal else self._strictly(a, b))
+        if len(literals) > 1:
+            return self.said.told(self._together(literals))
         node, holds = literals[0]
         return self.said.told(node if holds else arena.not_(node))
 
-    def _strictly(self, a: Node, b: Node) -> Node:
-        less = self.relation.arena.lt(a, b)
-        return less if self.relation.value(less, self.said.state) else self.relation.arena.lt(b, a)
+    def _together(self, literals: list[Literal]) -> Node:
+        """Comparisons of the same two numbers as one: what all of them leave of less, equal and
+        greater.
+        """
+        arena = self.relation.arena
+        a, b = arena.operands(literals[0][0])
+        left = frozenset.intersection(*(self._leaves(literal, a) for literal in literals))
+        equal, less, greater = arena.eq(a, b), arena.lt(a, b), arena.lt(b, a)
+        return {
+            frozenset({-1}): less,
+            frozenset({0}): equal,
+            frozenset({1}): greater,
+            frozenset({-1, 0}): arena.le(a, b),
+            frozenset({0, 1}): arena.le(b, a),
+        }.get(left, arena.not_(equal))
+
+    def _leaves(self, literal: Literal, first: Node) -> frozenset[int]:
+        """How a number may compare with another where a comparison comes out as it does."""
+        node, holds = literal
+        op, (a, _) = self.relation.arena.part(node)
+        true = _TRUE[op] if a == first else {-sign for sign in _TRUE[op]}
+        return frozenset(true if holds else {-1, 0, 1} - true)
 
 
 def _since(holds: Callable[[Sequence[int]], bool], states: Sequence[Sequence[int]]) -> int | None:
@@ -143,6 +161,13 @@ def _since(holds: Callable[[Sequence[int]], bool], states: Sequence[Sequence[int
     while since and holds(states[since - 1]):
         since -= 1
     return since or None
+
+
+def _every(domain: object) -> range | None:
+    """All that a number was declared to be, also what it never comes to: no bound of a guard."""
+    if not isinstance(domain, Interval) or domain.high is None:
+        return None
+    return range(domain.low, domain.high + 1) if domain.high - domain.low < MOST_VALUES else None
 
 
 def _within(allowed: list[int], every: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from rackproof.checker.explain.ahead import Ahead
 from rackproof.checker.explain.explanation import NearMiss
 from rackproof.checker.explain.pivot import goes_with, quoted
+from rackproof.checker.report.escaping import line
 from rackproof.checker.trace import EngineError, Trace
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Property, Scope, holds
@@ -27,7 +28,9 @@ def near_miss(trace: Trace, ahead: Ahead) -> NearMiss | None:
             found = way.after(Trace(trace.system, trace.steps[: number - 1]))
             if next(_violated(found, (ahead.prop,)), None):
                 raise EngineError(f"{ahead.prop.name}: a run that is said to be safe is not")
-            return NearMiss(found, number, _words(trace, found, number, ahead.prop))
+            others = tuple(p for p in trace.system.properties if p.name != ahead.prop.name)
+            also = tuple(_violated(found, others))
+            return NearMiss(found, number, _words(trace, found, number, ahead.prop, also), also)
     return None
 
 
@@ -51,11 +54,9 @@ def _violated(trace: Trace, properties: tuple[Property, ...]) -> Iterator[str]:
             yield prop.name
 
 
-def _words(trace: Trace, safe: Trace, number: int, prop: Property) -> str:
-    others = tuple(p for p in trace.system.properties if p.name != prop.name)
-    also = list(_violated(safe, others))
-    told = f"{_way(trace, safe, number)}, and {prop.name} holds in it."
-    return told + (f" It violates {', '.join(also)}, though." if also else "")
+def _words(trace: Trace, safe: Trace, number: int, prop: Property, also: tuple[str, ...]) -> str:
+    told = f"{_way(trace, safe, number)}, and {line(prop.name)} holds in it."
+    return told + (f" It violates {', '.join(map(line, also))}, though." if also else "")
 
 
 def _way(trace: Trace, safe: Trace, number: int) -> str:

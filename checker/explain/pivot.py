@@ -3,27 +3,33 @@
 *By choice* it is the step that leads from the last state from which some safe run begins (see
 ``ahead``) to one from which none does. Where each state of a loop has a way out, it is the last
 step of the loop instead of which such a way begins. *By mechanism*, under which the property was
-found not to be violated, it is the first step that is not possible with it, or leads elsewhere: up
-to there the runs are the same, and from there on none of the mended world ends in the violation.
+found not to be violated, it is the first step that is not possible with it, or leads elsewhere in
+something on which the violation depends: up to there nothing that matters is different, and from
+there on none of the mended world ends in the violation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
 
 import attrs
 from attrs import frozen
 
 from rackproof.checker.explain.ahead import Ahead, Way
 from rackproof.checker.explain.bound import Cut
-from rackproof.checker.explain.explanation import Pivot
+from rackproof.checker.explain.explanation import END, Moment, Parting, Pivot
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Firing, Kind, ModelError, System, successors
 from rackproof.scenarios.fields import Fields
 
 MOST: Final = 4
-"""Alternatives, and differences, that are told."""
+"""Alternatives that are told."""
+FEW: Final = 2
+"""Fields in which a mended run differs that are told."""
+FAIR: Final = "every run of this scope in which what stays possible happens in the end"
+Matters = Callable[[int, str], bool]
+"""Whether it matters for the violation what a field is after a step of a run."""
 _ORDER: Final = (Kind.STEP, Kind.TIMER, Kind.CLIENT, Kind.ENVIRONMENT, Kind.FAULT)
 
 
@@ -38,14 +44,6 @@ class Choice:
     number: int
     instead: tuple[Firing, ...] = ()
     disarms: bool = True
-
-
-@frozen
-class Parting:
-    """Where a run and the same steps with a change of mechanisms part."""
-
-    number: int
-    words: str
 
 
 def phrase(step: Step) -> str:
@@ -118,48 +116,105 @@ def _in_order(actions: Sequence[int], ahead: Ahead) -> tuple[Firing, ...]:
 # By mechanism.
 
 
-def parting(trace: Trace, mended: System) -> Parting | None:
-    """Where a run parts from the same steps in a mended system; None where they cannot be
-    compared, as the two have other fields.
+def on_which_it_depends(moments: Sequence[Moment], reads: Collection[str]) -> Matters:
+    """What matters, as an explanation tells it: what the property reads, and what a step has
+    changed on which a later step of the slice, or the violation, depends.
+    """
+
+    def matters(number: int, label: str) -> bool:
+        return label in reads or any(
+            user in (END, *range(number + 1, len(moments) + 1))
+            for moment in moments[:number]
+            for user in moment.users.get(label, ())
+        )
+
+    return matters
+
+
+def parting(trace: Trace, mended: System, matters: Matters = lambda *_: True) -> Parting | None:
+    """Where a run parts from the same steps in a mended system, in what matters if it does in that
+    at all; None where they cannot be compared, as the two have other fields.
     """
     labels = [slot.label for slot in trace.system.schema.slots]
     if labels != [slot.label for slot in mended.schema.slots]:
         return None
     try:
-        return _parting(trace, mended)
+        return _Beside(trace, mended, matters).parting
     except ModelError:
         return None
 
 
-def _parting(trace: Trace, mended: System) -> Parting | None:
-    there, known = Trace(mended, ()), {one.name: one for one in mended.transitions}
-    if told := _otherwise(trace, trace.system.initial, there):
-        return Parting(1, f"it would have begun with {told}")
-    for number, step in enumerate(trace.steps, 1):
-        transition = known.get(step.firing.transition.name)
-        firing = Firing(transition, step.firing.arguments) if transition else None
-        after = firing.apply(mended, there.final) if firing else None
-        where = f"step {number} ({quoted(step)})"
-        if firing is None or after is None:
-            return Parting(number, f"{where} would not have been possible")
-        there = Trace(mended, (*there.steps, Step(mended, firing, there.final, after)))
-        if told := _otherwise(trace, step.after, there):
-            return Parting(number, f"{where} would have led to {told}")
-    return _at_the_end(trace, attrs.evolve(there, loop=trace.loop))
+@frozen
+class _Beside:
+    """A run, and the same steps in a mended system."""
+
+    trace: Trace
+    mended: System
+    matters: Matters
+
+    @property
+    def parting(self) -> Parting:
+        """The first difference that matters, or else the first of all."""
+        first, there = None, Trace(self.mended, ())
+        if told := self._otherwise(0, there):
+            return Parting(1, f"at the start {told}")
+        known = {one.name: one for one in self.mended.transitions}
+        for number, step in enumerate(self.trace.steps, 1):
+            transition = known.get(step.firing.transition.name)
+            firing = Firing(transition, step.firing.arguments) if transition else None
+            after = firing.apply(self.mended, there.final) if firing else None
+            if firing is None or after is None:
+                return Parting(number, f"{_where(number, step)} would not have been possible")
+            there = Trace(
+                self.mended, (*there.steps, Step(self.mended, firing, there.final, after))
+            )
+            if self._labels(number, there, self.matters):
+                return self._elsewhere(number, there)
+            if first is None and self._labels(number, there):
+                first = self._elsewhere(number, there)
+        return first or _at_the_end(self.trace, attrs.evolve(there, loop=self.trace.loop))
+
+    def _labels(self, number: int, there: Trace, matters: Matters | None = None) -> list[str]:
+        """The fields in which the two differ after a step: those that matter."""
+        one, other = self._states(number, there)
+        return [
+            field.label
+            for field in Fields(self.trace.system).all
+            if field.value(one) != field.value(other)
+            and (matters is None or matters(number, field.label))
+        ]
+
+    def _states(self, number: int, there: Trace) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        steps = self.trace.steps
+        here = steps[number - 1].after if number else self.trace.system.initial
+        system = self.trace.system
+        return system.schema.flatten(here), there.system.schema.flatten(there.final)
+
+    def _elsewhere(self, number: int, there: Trace) -> Parting:
+        """To what else a step would have led: as it says itself, or by what would be otherwise."""
+        own, other = self.trace.steps[number - 1], there.steps[-1]
+        if phrase(own) != phrase(other):
+            words = f"{_where(number, own)} would have come to: {quoted(other)}"
+        else:
+            words = f"after {_where(number, own)} {self._otherwise(number, there)}"
+        return Parting(number, words)
+
+    def _otherwise(self, number: int, there: Trace) -> str:
+        """In what a mended run differs after a step, in words; empty where it does not."""
+        one, other = self._states(number, there)
+        fields = Fields(self.trace.system)
+        labels = self._labels(number, there, self.matters) or self._labels(number, there)
+        told = [
+            f"{fields.short[label]} would be {field.words(field.value(other))}, "
+            f"not {field.words(field.value(one))}"
+            for label in labels[:FEW]
+            for field in [fields.by_label[label]]
+        ]
+        return " and ".join(told)
 
 
-def _otherwise(trace: Trace, here: Any, there: Trace) -> str:
-    """In what a mended run has come to another state, in words; empty where it is the same."""
-    one, other = trace.system.schema.flatten(here), there.system.schema.flatten(there.final)
-    fields = Fields(trace.system)
-    pairs = [(field, field.value(one), field.value(other)) for field in fields.all]
-    told = [
-        f"{fields.short[field.label]}: {field.words(theirs)} (not {field.words(ours)})"
-        for field, ours, theirs in pairs
-        if ours != theirs
-    ]
-    more = f" and {len(told) - MOST} more" if len(told) > MOST else ""
-    return ", ".join(told[:MOST]) + more
+def _where(number: int, step: Step) -> str:
+    return f"step {number} ({quoted(step)})"
 
 
 def _at_the_end(trace: Trace, there: Trace) -> Parting:
@@ -184,16 +239,20 @@ def _at_the_end(trace: Trace, there: Trace) -> Parting:
 
 
 def pivot(
-    trace: Trace, choice: Choice | Cut, mends: Sequence[tuple[Sequence[str], System]]
+    trace: Trace,
+    choice: Choice | Cut,
+    mends: Sequence[tuple[Sequence[str], System]],
+    matters: Matters = lambda *_: True,
 ) -> Pivot | None:
-    """The pivot in words. mends: changes of mechanisms that were found to stop it, each with the
-    system that it makes.
+    """The pivot in words, what comes last first. mends: changes of mechanisms that were found to
+    stop it, each with the system that it makes.
     """
     parts = [
         (changes, found)
         for changes, system in mends
-        if changes and (found := parting(trace, system)) is not None
+        if changes and (found := parting(trace, system, matters)) is not None
     ]
+    parts.sort(key=lambda part: -part[1].number)
     mechanisms = [f"with {', '.join(changes)}, {found.words}" for changes, found in parts]
     numbers = [found.number for _, found in parts]
     numbers += [choice.number] if isinstance(choice, Choice) else []
@@ -201,10 +260,11 @@ def pivot(
         return None
     return Pivot(
         number=max(numbers),
-        words=" ".join([*_words(trace, choice), *(_sentence(words) for words in mechanisms[:1])]),
+        words=" ".join([*(_sentence(words) for words in mechanisms[:1]), *_words(trace, choice)]),
         instead=_alternatives(trace, choice),
         mechanisms=tuple(mechanisms),
         choice=choice.number if isinstance(choice, Choice) else None,
+        partings=tuple(attrs.evolve(found, changes=tuple(changes)) for changes, found in parts),
     )
 
 
@@ -228,8 +288,8 @@ def _words(trace: Trace, choice: Choice | Cut) -> Iterator[str]:
         yield f"Whether another choice would have saved it could not be told: {choice}."
     elif not choice.number:
         yield (
-            "No choice would have saved it: from the initial state on, every fair run of this "
-            "scope ends in the violation."
+            f"No choice would have saved it: from the initial state on, {FAIR} ends in the "
+            "violation."
         )
     else:
         yield _last_choice(trace, choice)
@@ -247,19 +307,25 @@ def _last_choice(trace: Trace, choice: Choice) -> str:
             "make a run take it."
         )
     if number == len(trace.steps):
-        return f"Up to {told}, the last, it could still have come out right."
+        return f"Until {told} it could still have come out right."
     return (
-        f"{_sentence(told)[:-1]} is the last at which another choice would have saved it: after "
-        "it every fair run of this scope ends in the violation."
+        f"Until {told} it could still have come out right by another choice; after it, {FAIR} ends "
+        "in the violation."
     )
 
 
 def _what_else(trace: Trace, choice: Choice) -> Iterator[str]:
     told = [quoted(other) for other in _others(trace, choice)]
     listed = "; or ".join(told[:MOST]) + (f"; or {len(told) - MOST} more" if told[MOST:] else "")
-    if choice.disarms and told:
-        yield f"Instead of it, this could have happened: {listed}."
-    elif trace.steps[choice.number - 1].is_fault:
+    number, is_fault = choice.number, trace.steps[choice.number - 1].is_fault
+    if choice.disarms and told and is_fault:
+        yield f"Had this happened before that fault, all could have been well: {listed}."
+    elif choice.disarms and told:
+        yield (
+            f"It is a race: had this happened before step {number}, all could have been well, and "
+            f"nothing in the protocol makes it happen first: {listed}."
+        )
+    elif is_fault:
         yield "Had that fault not come there, it could still have come out right."
     elif told:
         yield f"Whatever else could have happened there only puts it off: {listed}."

@@ -20,11 +20,11 @@ from rackproof.checker.engines import Options
 from rackproof.checker.engines import explore as explored
 from rackproof.checker.explain.bound import Bound
 from rackproof.checker.explain.explanation import Smallest
-from rackproof.checker.report.setting import effective
+from rackproof.checker.report.setting import effective, size_in_words
 from rackproof.checker.trace import Trace
-from rackproof.checker.verdicts import ABSENT, Result, Verdict, results
+from rackproof.checker.verdicts import Result, Verdict, listed, results
 from rackproof.checker.verify import silent
-from rackproof.model.kernel import ModelError
+from rackproof.model.kernel import Kind, ModelError
 from rackproof.scenarios.schema import Bundled, Setting
 from rackproof.scenarios.settings import DEFAULT_INSTANCES, ROLES, bundled_setting
 from rackproof.scenarios.steps import kebab
@@ -48,6 +48,17 @@ class Size:
             return "true" if value else "false"
         return str(value)
 
+    def told(self, value: int) -> str:
+        """The same with what it is of: 2 requests; gateway, or no gateway."""
+        if self.part == FAULTS:
+            return f"{value} {self.name}"
+        words = self.words(value)
+        return size_in_words(self.name, value) if words.isdigit() else _is_there(self.name, value)
+
+
+def _is_there(name: str, value: int) -> str:
+    return f"{'' if value else 'no '}{name.replace('-', ' ')}"
+
 
 def smallest(result: Result, setting: Setting, path: Path, bound: Bound) -> Smallest:
     """The least faults and scope of a violation. path: of the scenario, for its rack."""
@@ -55,26 +66,45 @@ def smallest(result: Result, setting: Setting, path: Path, bound: Bound) -> Smal
     assert trace is not None, "only a violation can be made smaller"
     faults = _used(trace, setting)
     if setting.bundled is None:
-        return Smallest(f"{_told(faults, result)} {OWN[:1].upper()}{OWN[1:]}.", faults)
+        return Smallest(f"{_told(faults, setting, result)} {OWN[:1].upper()}{OWN[1:]}.", faults)
     search = _Smaller(setting, setting.bundled, path, result.prop.name, bound)
     search.descend(faults, result.fewest_faults)
     return search.told(result)
 
 
 def _used(trace: Trace, setting: Setting) -> dict[str, int]:
-    """How often each fault happens in a run, under the name of its budget where it has one."""
+    """How often each fault, and whatever else has a budget, happens in a run, by that name."""
     names = {name: fault for fault, those in setting.faults.items() for name in those}
-    faults = (step.firing.transition.name for step in trace.steps if step.is_fault)
-    return dict(Counter(names.get(name, kebab(name)) for name in faults))
+    counted = (
+        step.firing.transition.name
+        for step in trace.steps
+        if step.is_fault or step.firing.transition.name in names
+    )
+    return dict(Counter(names.get(name, kebab(name)) for name in counted))
 
 
-def _told(faults: Mapping[str, int], result: Result) -> str:
-    """The faults of the run, and whether fewer would do."""
+def _told(counts: Mapping[str, int], setting: Setting, result: Result) -> str:
+    """What has a budget and is needed: faults, with whether fewer would do, and what clients do."""
+    faults = {name: count for name, count in counts.items() if _is_fault(setting, name)}
+    told = listed([f"{count} {name}" for name, count in faults.items()])
+    acts = listed([f"{count} {name}" for name, count in counts.items() if name not in faults])
     if not faults:
-        return "The run takes no fault."
-    told = ", ".join(f"{count} {name}" for name, count in faults.items())
-    fewer = "; with fewer faults no run of the scope violates it"
-    return f"The run takes {told}{fewer if result.fewest_faults else ''}."
+        return f"No fault is needed{f', only what clients may do: {acts}' if acts else ''}."
+    also = f", with what clients may do ({acts})," if acts else ""
+    return f"{told}{also} {_enough(sum(faults.values()), result.fewest_faults)}."
+
+
+def _enough(number: int, is_least: bool) -> str:
+    """That so many faults are enough, and that fewer are not where that was shown."""
+    fewer = "without any fault" if number == 1 else f"with fewer than {number} faults"
+    least = f"; {fewer}, no run of this scope does" if is_least else ""
+    return f"{'is' if number == 1 else 'are'} enough to violate it{least}"
+
+
+def _is_fault(setting: Setting, budget: str) -> bool:
+    """Whether what has a budget is a fault, and not what a client does."""
+    names = setting.faults.get(budget, (budget.replace("-", "_"),))
+    return any(t.kind is Kind.FAULT for t in setting.system.transitions if t.name in names)
 
 
 @define
@@ -100,7 +130,11 @@ class _Smaller:
         fewer = evolve(self.now, faults=dict(faults))
         if fewer.faults != self.now.faults and self._is_violated(fewer):
             self.now = fewer
-        sizes = [size for size in self.sizes() if not (fewest and size.part == FAULTS)]
+        sizes = [
+            size
+            for size in self.sizes()
+            if not (fewest and size.part == FAULTS and _is_fault(self.setting, size.name))
+        ]
         while sum(self._lower(size) for size in sizes):
             pass  # until none of them could be made smaller
 
@@ -159,18 +193,18 @@ class _Smaller:
     def told(self, result: Result) -> Smallest:
         """What was found."""
         sizes = [size for size in self.sizes_at_first if size.part != FAULTS]
+        smaller = [size for size in sizes if _value(self.now, size) < size.value]
         scope = [
-            f"{size.name}: {size.words(size.value)} -> {size.words(value)}"
-            for size in sizes
-            if (value := _value(self.now, size)) < size.value
+            f"{size.name}: {size.words(size.value)} -> {size.words(_value(self.now, size))}"
+            for size in smaller
         ]
         needed = [
-            _needed(size, self.now, tried, found)
+            _needed(size, self.now, tried)
             for size, (tried, found) in self.needed.items()
-            if found.reason != ABSENT
+            if found.verdict is Verdict.HOLDS
         ]
         return Smallest(
-            " ".join(self._words(result, scope, needed)),
+            " ".join(self._words(result, smaller, needed)),
             {name: count for name, count in self.now.faults.items() if count},
             tuple(scope),
             tuple(needed),
@@ -180,26 +214,29 @@ class _Smaller:
     def sizes_at_first(self) -> list[Size]:
         return [*_scope(self.setting), *_racks(self.setting)]
 
-    def _words(self, result: Result, scope: Sequence[str], needed: Sequence[str]) -> Iterator[str]:
-        faults = {name: count for name, count in self.now.faults.items() if count}
-        yield _told(faults, result)
-        if scope:
-            together = ", all at once" if scope[1:] else ""
-            yield f"It is still violated with {', '.join(scope)}{together}."
-        elif self.tried:
-            yield "Nothing that was tried in the scope can be smaller."
-        if needed:
-            yield f"Needed: {'; '.join(needed)}."
-        if self.untold:
-            told = (f"{size.name} ({why})" for size, why in self.untold.items())
-            yield f"Whether less would do could not be told of {', '.join(told)}."
+    def _words(
+        self, result: Result, smaller: Sequence[Size], needed: Sequence[str]
+    ) -> Iterator[str]:
+        counts = {name: count for name, count in self.now.faults.items() if count}
+        yield _told(counts, self.setting, result)
+        if smaller:
+            told = listed([size.told(_value(self.now, size)) for size in smaller])
+            yield f"{told[:1].upper()}{told[1:]} {'suffice' if smaller[1:] else 'suffices'}."
+        elif self.tried and not self.untold:
+            yield "Nothing in this scope can be smaller."
+        yield from (f"{one[:1].upper()}{one[1:]}." for one in needed)
+        for why in dict.fromkeys(self.untold.values()):
+            those = [size for size, other in self.untold.items() if other == why]
+            told = listed([size.told(_value(self.now, size)) for size in those])
+            yield f"Whether less than {told} would do was not found out: {why}."
 
 
-def _needed(size: Size, now: Bundled, tried: int, found: Result) -> str:
-    """That a size is needed, and how that is known: 2 requests: with 1 it is not violated."""
+def _needed(size: Size, now: Bundled, tried: int) -> str:
+    """That a size is needed, as it holds with less: 2 requests are needed: with 1 it holds."""
     value = _value(now, size)
-    why = "holds" if found.verdict is Verdict.HOLDS else f"{found.verdict.value}: {found.reason}"
-    return f"{size.name} {size.words(value)}: with {size.words(tried)} it is not violated ({why})"
+    many = "are" if value > 1 and size.told(value)[:1].isdigit() else "is"
+    less = f"with {size.words(tried)}" if size.words(value).isdigit() else "without it,"
+    return f"{size.told(value)} {many} needed: {less} it holds"
 
 
 # The sizes of a setting of the bundled world.

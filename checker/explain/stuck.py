@@ -19,21 +19,32 @@ class Reads:
     """What a violation depends on at the end of a run.
 
     property: the tests by which the property fails there (all along, in a loop). stays: those by
-    which nothing changes that any more. slots: all the fields that both read.
+    which nothing changes that any more. rest: where something may, those by which it has come to
+    rest for now. slots: all the fields that these read.
     """
 
     property: tuple[Literal, ...]
     stays: tuple[Literal, ...]
     slots: frozenset[int]
+    rest: tuple[Literal, ...] = ()
 
 
 def reads(
-    decisions: Decisions, prop: Property, trace: Trace, culprits: Collection[tuple[int, ...]]
+    decisions: Decisions,
+    prop: Property,
+    trace: Trace,
+    culprits: Collection[tuple[int, ...]],
+    for_good: bool = True,
 ) -> Reads | None:
     """By what a property is violated at the end of a run, for some of those who are asked about;
-    None where it is not, or may yet come to be true.
+    None where it is not, or (for good) may yet come to be true.
+
+    for_good: whether nothing of what is owed may change that any more, steps of no concern to it
+    aside; else the run itself must have come to rest, if it does not go round for ever.
     """
     if trace.loop is not None and trace.flaw is not None:
+        return None
+    if not (for_good or trace.violates(prop)):
         return None
     failing = set(culprits) & set(trace.failing(prop))
     predicates = [
@@ -43,7 +54,7 @@ def reads(
     ]
     if not predicates or prop.scope is Scope.SOMETIMES:
         return None
-    return _End(decisions, trace).reads(prop, predicates)
+    return _End(decisions, trace).reads(prop, predicates, for_good)
 
 
 @frozen
@@ -53,12 +64,15 @@ class _End:
     decisions: Decisions
     trace: Trace
 
-    def reads(self, prop: Property, predicates: list[Predicate]) -> Reads | None:
+    def reads(self, prop: Property, predicates: list[Predicate], for_good: bool) -> Reads | None:
         """What the violation reads."""
         own = self._property(predicates)
         slots = self.decisions.slots(own)
         if prop.scope is Scope.ALWAYS:
             return Reads(own, (), slots)
+        if not for_good and self.trace.loop is None:
+            rest = self._rest(slots)
+            return Reads(own, (), slots | self.decisions.slots(rest), rest)
         stays = self._stuck(slots) if self.trace.loop is None else self._owed(slots)
         return None if stays is None else Reads(own, stays, slots | self.decisions.slots(stays))
 
@@ -98,6 +112,17 @@ class _End:
                     slots |= self.decisions.slots(way)
             if slots == before:
                 return tuple(found)
+
+    def _rest(self, slots: frozenset[int]) -> tuple[Literal, ...]:
+        """The tests by which no step and no timer is possible."""
+        (state,) = self.states
+        found: dict[Literal, None] = {}
+        for action in self.decisions.relation.actions:
+            if action.firing.is_progress:
+                way = self._disabled(action, state, slots)
+                found |= dict.fromkeys(way)
+                slots |= self.decisions.slots(way)
+        return tuple(found)
 
     def _idle(
         self, action: Action, state: Sequence[int], touched: frozenset[int], liked: frozenset[int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from rackproof.checker.explain.decisions import Decisions, Way, is_enabled
 from rackproof.checker.explain.explanation import END, Condition
 from rackproof.checker.explain.guards import Guards, Literal
 from rackproof.checker.explain.necessity import (
+    MOST_AT_ONCE,
     MOST_STEPS,
     LeadsThere,
     enough,
@@ -24,7 +25,7 @@ from rackproof.checker.explain.stuck import Reads
 from rackproof.checker.lowering import lower
 from rackproof.checker.lowering.relation import Action, Update
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Firing, Property, Scope, System
+from rackproof.model.kernel import Firing, Property, System
 from rackproof.scenarios.fields import Field, Fields
 
 
@@ -38,26 +39,28 @@ def decisions(system: System) -> Decisions:
 class Study:
     """A run, and what it comes to.
 
-    reads: what it depends on that a run comes to that; None where it does not. leads: whether
-    a run does.
+    reads: what it depends on that a run comes to that; None where it does not; the first way to
+    tell that counts. leads: whether a run does.
     """
 
     decisions: Decisions
     trace: Trace
     fields: Fields
-    reads: Callable[[Trace], Reads | None]
+    reads: Sequence[Callable[[Trace], Reads | None]]
     leads: LeadsThere
 
     @cached_property
     def slice(self) -> Slice | None:
         """The steps on which it depends."""
-        return sliced(self.decisions, self.trace, self.reads)
+        for reads in self.reads:
+            found = sliced(self.decisions, self.trace, reads)
+            if found is not None and self.leads(found.run.trace) is not False:
+                return found
+        return None
 
     @cached_property
     def needed(self) -> Mapping[int, bool]:
         """Of each step, whether the others do not lead there without it, as far as it is known."""
-        if self.slice is None:
-            return {}
         run = whole(self.trace)
         is_short = len(run.numbers) <= MOST_STEPS
         return needed(run, run.numbers if is_short else self.enough, self.leads)
@@ -65,9 +68,16 @@ class Study:
     @cached_property
     def enough(self) -> tuple[int, ...]:
         """Steps that lead there by themselves, and of which none can be left out."""
-        if self.slice is None or len(self.slice.run.numbers) > MOST_STEPS:
-            return ()
-        return enough(self.slice.run, self.leads).numbers
+        run = whole(self.trace)
+        if len(run.numbers) > MOST_AT_ONCE and self.slice is not None:
+            run = self.slice.run
+        is_known = len(run.numbers) <= MOST_STEPS and self.leads(run.trace)
+        return enough(run, self.leads) if is_known else ()
+
+    @cached_property
+    def is_inevitable(self) -> bool:
+        """Whether every fair run comes to it, with no step but those that come of themselves."""
+        return bool(self.leads(Trace(self.trace.system, ())))
 
     def why(self, number: int) -> tuple[Condition, ...]:
         """What made a step possible."""
@@ -175,14 +185,11 @@ def of_property(trace: Trace, prop: Property, fields: Fields) -> Study:
     """A run that violates a property."""
     trees, culprits = decisions(trace.system), frozenset(trace.failing(prop))
 
-    def reads(run: Trace) -> Reads | None:
-        return stuck.reads(trees, prop, run, culprits)
+    def reads(for_good: bool, run: Trace) -> Reads | None:
+        return stuck.reads(trees, prop, run, culprits, for_good)
 
-    def comes_to_it(run: Trace) -> bool:
-        return reads(run) is not None
-
-    leads = leads_there(trace, prop) if prop.scope is Scope.ALWAYS else comes_to_it
-    return Study(trees, trace, fields, reads, leads)
+    ways = [partial(reads, True), partial(reads, False)]
+    return Study(trees, trace, fields, ways, leads_there(trace, prop))
 
 
 def of_values(trace: Trace, chosen: Sequence[Field], fields: Fields) -> Study:
@@ -202,4 +209,4 @@ def of_values(trace: Trace, chosen: Sequence[Field], fields: Fields) -> Study:
         is_told = varying and varying <= known and leads(run)
         return Reads((), (), varying) if is_told else None
 
-    return Study(trees, trace, fields, reads, leads)
+    return Study(trees, trace, fields, [reads], leads)

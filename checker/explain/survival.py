@@ -60,7 +60,7 @@ class Fate:
         of = f" of {' and '.join(self.at)}" if self.at else ""
         told = f"{self.survives} survives {kebab(self.fault.name)}{of}"
         if not self.lost:
-            return told
+            return f"{told}: it is still there right after"
         cases = f"lost at {self.lost} of {self.kept + self.lost} moments"
         back = _listed([transition for transition, _ in self.back])
         again = f"comes back by {back}" if back else "never comes back"

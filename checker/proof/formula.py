@@ -175,8 +175,8 @@ class Formulas:
             a, b = b, a
         if sign in _STRICTER and (less := self._one_less(a)) is not None:
             a, sign = less, _STRICTER[sign]
-        left = self._value_beside(a, b) or self._inner(a)
-        right = self._value_beside(b, a) or self._inner(b)
+        left = self._value_beside(a, b) or self._operand(a)
+        right = self._value_beside(b, a) or self._operand(b)
         return f"{left} {sign} {right}"
 
     def _one_less(self, node: Node) -> Node | None:
@@ -197,6 +197,12 @@ class Formulas:
         if value is None or op is not Op.VAR:
             return None
         return self.value(operands[0], value)
+
+    def _operand(self, node: Node) -> str:
+        """A part of a comparison or a sum: a comparison within it stands in parentheses."""
+        text = self._inner(node)
+        is_simple = not self._is_truth(node) or self.arena.op(node) is Op.VAR or text[0] == "("
+        return text if is_simple else f"({text})"
 
     def _inner(self, node: Node) -> str:
         slots = self.arena.slots(node)

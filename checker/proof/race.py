@@ -137,7 +137,8 @@ def _run(runner: Runner, connection: Connection, memory: int | None, parent: int
     """In the new process: run, and tell."""
     os.setsid()
     _die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     trouble = None
     try:
         _limit(memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackproof.checker.exams import Examined
-from rackproof.checker.report.setting import remedy, scope_in_words
+from rackproof.checker.report.setting import remedy, scope_in_words, source_label
 from rackproof.checker.report.stack import mended
 from rackproof.checker.report.steps import INDENT, run_in_words, wrapped
 from rackproof.checker.report.timed import within_times
@@ -26,13 +26,14 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     timing = possible(trace)
     lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
     if timing is not None:
-        lines += [f"  {line}" for line in within_times(timing, result.prop)]
+        lines += [f"  {line}" for line in within_times(timing, result.prop).lines]
     if isinstance(report, Examined):
         lines += _exam(report, result)
     if fixed:
         lines.append(f"  {fixed}")
     if report.scenario is not None and report.scenario.source:
-        lines.append(f"  As reported: {report.scenario.source}")
+        source = report.scenario.source
+        lines.append(f"  {source_label(source)}: {source}")
     return [*lines, f"  To see it again: {reproduce}"]
 
 
@@ -61,15 +62,26 @@ def where(trace: Trace, prop: Property) -> str:
     """Where a property fails, and for whom."""
     culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(prop)]
     named = f" for {' and for '.join(culprits)}" if any(culprits) else ""
-    return f"{_moment(trace, prop)} it does not hold{named}"
+    link = ", and" if _rests(trace, prop) else ""
+    return f"{moment(trace, prop)}{link} it does not hold{named}"
 
 
-def _moment(trace: Trace, prop: Property) -> str:
+def moment(trace: Trace, prop: Property) -> str:
+    """In which states of a run a property fails."""
     if trace.loop is not None:
         return f"In every state from step {trace.lead + 1} on"
-    moment = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
-    rests = prop.scope in (Scope.AT_REST, Scope.EVENTUALLY)
-    return f"{moment} nothing more can happen, and" if rests else moment
+    at = f"After step {len(trace.steps)}" if trace.steps else "In the initial state"
+    return f"{at} nothing more can happen" if _rests(trace, prop) else at
+
+
+def _rests(trace: Trace, prop: Property) -> bool:
+    return trace.loop is None and prop.scope in (Scope.AT_REST, Scope.EVENTUALLY)
+
+
+def outcome(trace: Trace, prop: Property) -> str:
+    """What is so where a property fails, in its own words; else for whom it does not hold."""
+    told = " ".join(trace.broken(prop))
+    return f"{moment(trace, prop)}: {told}" if told else f"{where(trace, prop)}:"
 
 
 def few_faults(trace: Trace) -> str:
@@ -80,8 +92,8 @@ def few_faults(trace: Trace) -> str:
 
 
 def _verdict(trace: Trace, result: Result) -> list[str]:
-    """Which identifiers it fails for, and whether fewer faults would do."""
-    lines = [f"  {where(trace, result.prop)}:"]
+    """What is so at the end, with the fields, and whether fewer faults would do."""
+    lines = [f"  {outcome(trace, result.prop)}"]
     lines += wrapped(_state(trace, result), f"  {INDENT}")
     if result.fewest_faults and trace.faults:
         lines.append(f"  {few_faults(trace)}")

@@ -7,7 +7,7 @@ line breaks) is shown escaped, as on a terminal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rackproof.checker.report.screen import shown
@@ -18,12 +18,17 @@ MENTIONS: Final = re.compile(
       | (?<=\bGH-)(?=\d)                 # GH-123
       | (?<=:)(?=//)                     # https://...
       | (?<=\bwww)(?=\.)                 # www...
-      | (?<=[0-9a-f]{6})(?=[0-9a-f])     # the name of a commit
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 """Where GitHub begins to see more in a text than a text."""
+_COMMIT: Final = re.compile(
+    r"(?<!\w)(?<!\d\.)(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?!\w)", re.IGNORECASE
+)
+"""What GitHub takes for the name of a commit; a number is none."""
 UNSEEN: Final = "<!-- -->"
+_BREAK: Final = "\0"
+"""No text has one, as it was shown escaped."""
 _PUNCTUATION: Final = re.compile(
     r"""[\\`*\[|~$]
       | (?<!\w)_ | _(?!\w)   # inside a word it is a letter
@@ -49,9 +54,20 @@ def visible(text: str) -> str:
 
 def in_markdown(text: str) -> str:
     """A text that Markdown, as GitHub reads it, shows as it is."""
-    pieces = (piece.translate(_HTML) for piece in MENTIONS.split(line(text)))
+    pieces = (piece.translate(_HTML) for piece in unlinked(line(text)))
     escaped = UNSEEN.join(_PUNCTUATION.sub(r"\\\g<0>", piece) for piece in pieces)
     return _BEGINNING.sub(r"\g<0>\\", escaped, count=1)
+
+
+def unlinked(text: str) -> list[str]:
+    """The pieces of a line of text, none of which means anything to GitHub by itself."""
+    apart = MENTIONS.sub(_BREAK, text)
+    return _COMMIT.sub(lambda found: _BREAK.join(_parts(found[0])), apart).split(_BREAK)
+
+
+def _parts(name: str) -> Iterator[str]:
+    """A name of a commit in parts that are too short for one."""
+    return (name[start : start + 6] for start in range(0, len(name), 6))
 
 
 def link(text: str) -> str:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from rackproof.checker.explain.explanation import END, Condition, Explanation, Moment
 from rackproof.checker.report.counterexample import few_faults
+from rackproof.checker.report.setting import source_label
 from rackproof.checker.report.steps import FOR_EVER
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
@@ -24,8 +25,8 @@ from rackproof.model.kernel import Belief
 WIDTH: Final = 100
 MOST_TOLD: Final = 8
 """Conditions under which nothing changes any more that are told; the rest are counted."""
-RESTS: Final = "None of this changes any more, whatever else may happen of its own accord:"
-LOOPS: Final = "It goes round for ever; what else is owed to happen is not possible there, as"
+RESTS: Final = "Nothing more happens of its own accord that would change this, because:"
+LOOPS: Final = "It goes round for ever, and what else would have to happen cannot, because:"
 _TIMING: Final = "Timing: "
 FAULT, BAD, DIM, HEAD = "red", "yellow", "dim", "bold"
 
@@ -116,6 +117,7 @@ class _Told:
         yield from _section(
             "Where it goes wrong",
             [
+                *told.broken,
                 f"{told.where}:" if told.failing else f"{told.where}." if told.where else "",
                 *(f"  {since_in_words(c, None)}" for c in told.failing),
             ],
@@ -147,7 +149,8 @@ class _Told:
         for mend in told.mends:
             verdict = f": {mend.verdict}" if mend.verdict else ""
             mends.append(f"{'; '.join(mend.changes)}{verdict} ({mend.source})")
-            mends += [f"  but {effect} is violated with it" for effect in mend.side_effects]
+            if mend.side_effects:
+                mends.append(f"  but violated with it: {', '.join(mend.side_effects)}")
         yield from _section("What mends it", mends)
         yield from _section("What could not be found out", told.untold)
         yield from _section("Timing", [line.removeprefix(_TIMING) for line in told.timing_words])
@@ -157,7 +160,7 @@ class _Told:
         yield from _section("Not found out", self.all.untold)
         yield from _section("Not checked", footing.not_checked)
         yield from _section("What to do next", footing.next_moves)
-        lines = [f"As reported: {source}"] if source else []
+        lines = [f"{source_label(source)}: {source}"] if source else []
         yield ""
         for line in [*lines, f"To see it again: {footing.reproduce}"]:
             yield Text(f"  {line}", no_wrap=True)

@@ -151,24 +151,29 @@ def _result(run: Run, result: Result) -> dict[str, Any]:
     if result.proof is not None:
         data["proof"] = proofs.as_data(result.proof)
     if result.trace is not None:
-        culprits = result.trace.culprits(result.prop)
+        trace, prop = result.trace, result.prop
+        culprits, broken = trace.culprits(prop), trace.broken(prop)
         data["counterexample"] = _violation(
-            result.trace, possible(result.trace), culprits, result.fewest_faults
+            trace, possible(trace), culprits, broken, result.fewest_faults
         )
     return data
 
 
 def _violation(
-    trace: Trace, timing: Possible | None, culprits: Sequence[Mapping[str, str]], fewest: bool
+    trace: Trace,
+    timing: Possible | None,
+    culprits: Sequence[Mapping[str, str]],
+    broken: Sequence[str],
+    fewest: bool,
 ) -> dict[str, Any]:
-    """A counterexample: for whom a property fails, the steps, and when these are possible.
-
-    fewest: whether no run with fewer faults violates it.
+    """A counterexample: for whom a property fails, what is so instead, where it says that, the
+    steps, and when these are possible. fewest: whether no run with fewer faults violates it.
     """
     return {
         "faults": trace.faults,
         "fewest_faults": fewest,
         "for": [*culprits],
+        **({"broken": [*broken]} if broken else {}),
         "steps": trace_as_data(trace, timing),
         **({} if timing is None else {"timing": timing_as_data(timing)}),
         **_loop(trace),
@@ -185,15 +190,16 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
     ``why`` (tests: ``text``, and ``since``, the step that made it so, or null), ``causes`` (numbers
     of steps), ``users`` (by a field that it changed, the steps that depend on that; 0: the
     violation), ``matters``, ``needed`` (null: not asked) and ``beliefs`` (``who``, ``subject``,
-    ``believed``, ``truth``, ``agrees``). Where they are known: ``where``, ``reads`` (fields),
-    ``failing`` and ``stays`` (tests), ``enough`` (steps), ``necessity``, ``timing_words``,
-    ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that differs,
-    ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay; ``unexplained``
-    and ``untold``: what could not be found out. ``footing``: ``reproduce``, ``not_checked``,
-    ``next_moves``. What each means is told in ``checker/explain/explanation.py``.
+    ``believed``, ``truth``, ``agrees``, ``behind``). Where they are known: ``broken``, ``where``,
+    ``reads`` (fields), ``failing`` and ``stays`` (tests), ``enough`` (steps), ``necessity``,
+    ``timing_words``, ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that
+    differs, ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay;
+    ``unexplained`` and ``untold``: what could not be found out. ``footing``: ``reproduce``,
+    ``not_checked``, ``next_moves``. What each means is told in ``checker/explain/explanation.py``.
     """
     trace, prop = explained.trace, explained.prop
-    run = _violation(trace, explained.timing, explained.culprits, explained.fewest_faults)
+    culprits, broken = explained.culprits, explained.broken
+    run = _violation(trace, explained.timing, culprits, broken, explained.fewest_faults)
     steps = zip(run["steps"], explained.moments, strict=True)
     near = explained.near_miss
     told = {

@@ -11,13 +11,20 @@ from rackproof.checker.verify import Report
 
 def shortfalls(report: Report) -> list[str]:
     """What a test does not let pass: complaints, and what counts but was not put to the test."""
-    vacuous = [
+    return report.complaints + untested(report)
+
+
+def untested(report: Report) -> list[str]:
+    """What counts but was not put to the test, and is no complaint; not what the world has none of:
+    nobody asked for that.
+    """
+    return [
         f"{result.prop.name}: vacuous: {result.reason}"
         for run in report.runs
         for result in run.results
-        if result.judged and result.verdict is Verdict.VACUOUS and not result.complaint
+        if result.judged and result.verdict is Verdict.VACUOUS
+        if not result.complaint and not result.is_absent
     ]
-    return report.complaints + vacuous
 
 
 def as_text(report: Report) -> str:

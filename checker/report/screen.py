@@ -39,4 +39,5 @@ class Screen(Console):
 def console(file: IO[str]) -> Console:
     """A console as wide as its terminal, or of a fixed width where there is none."""
     piped = not file.isatty() and "COLUMNS" not in os.environ
-    return Screen(file=file, width=PIPE_WIDTH if piped else None, highlight=False, markup=False)
+    width = PIPE_WIDTH if piped else None
+    return Screen(file=file, width=width, highlight=False, markup=False, emoji=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
@@ -107,13 +108,21 @@ def differences(before: Setting, after: Setting) -> list[str]:
 
 
 def meaning(setting: Setting | None, change: str) -> str | None:
-    """What the mechanism is that one of these differences is in; None where it is in none."""
+    """What the mechanism is that one of these differences is in, and what its new value means where
+    it is not just true or false; None where it is in none.
+    """
     from rackproof.model.protocol import mechanisms  # noqa: PLC0415
 
     if setting is None or setting.bundled is None:
         return None
-    name = change.partition(":")[0]
-    return next((item.text for item in mechanisms() if item.name == name), None)
+    name, _, values = change.partition(": ")
+    chosen = values.rpartition(" -> ")[2]
+    return next((item.meaning(chosen) for item in mechanisms() if item.name == name), None)
+
+
+def source_label(source: str) -> str:
+    """What a source is: a report, or what else it was known from."""
+    return "As reported" if re.search(r"/(issues|pull|discussions)/\d+", source) else "Source"
 
 
 def _is(result: Result) -> str:
@@ -186,11 +195,18 @@ def _sizes(scope: Mapping[str, object]) -> Iterator[str]:
             continue
         if isinstance(value, bool):
             yield name
-        elif name in _COUNTED and isinstance(value, int):
-            noun, rest = _COUNTED[name]
-            yield counted(value, noun) + rest
         elif name != "max-tokens" or value != scope["tokens"]:
-            yield f"{name.replace('-', ' ')} {value}"
+            yield size_in_words(name, value)
+
+
+def size_in_words(name: str, value: object) -> str:
+    """A size of a scope or a rack: 2 requests, retry limit 1, 1 prefill worker."""
+    if isinstance(value, int) and name in _COUNTED:
+        noun, rest = _COUNTED[name]
+        return counted(value, noun) + rest
+    if isinstance(value, int) and name in ROLES:
+        return counted(value, f"{name} worker")
+    return f"{name.replace('-', ' ')} {value}"
 
 
 def written(value: object) -> str:

@@ -18,6 +18,11 @@ def argument(text: str) -> str:
     return f"$'{_STEERS.sub(_escaped, text)}'"
 
 
+def commanded(*words: str) -> str:
+    """A command of these words."""
+    return " ".join(map(argument, words))
+
+
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     if found[0] in "\\'":

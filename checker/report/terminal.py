@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from attrs import field, frozen
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -21,13 +21,14 @@ from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen, violated
 from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample
+from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.setting import assumed, scope_in_words
 from rackproof.checker.report.steps import parts_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.checker.verdicts import ABSENT, Result, Verdict, counted
-from rackproof.checker.verify import WITH_FIX, Failure, Report, Run
+from rackproof.checker.verify import WITH_FIX, Failure, Report, Run, failure
 from rackproof.scenarios.changes import told as changed
 from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
@@ -44,12 +45,13 @@ FOLDED: Final = 24
 class Terminal:
     """Prints reports; verbosity -1 is quiet, 0 plain, 1 tells every property and counterexample.
 
-    explains: whether runs are explained step by step.
+    explains: whether runs are explained step by step. failures: why some could not be.
     """
 
     out: Console
     verbosity: int = 0
     explains: bool = False
+    failures: list[Failure] = field(factory=list)
 
     def verified(
         self,
@@ -88,6 +90,8 @@ class Terminal:
                 self.footing(footing)
         if left_out and self.verbosity > 0:
             self.out.print(f"no scenarios: {', '.join(map(str, left_out))}", soft_wrap=True)
+        for wrong in (*saved.failures, *self.failures):
+            self.failed(wrong)
         self.summary(reports, of)
 
     def footing(self, footing: Footing) -> None:
@@ -219,8 +223,13 @@ class Terminal:
         if self.explains:
             from rackproof.checker.explain import explain  # noqa: PLC0415
 
-            self._explained(explain(report, run, result, replay, deep=True))
-            return
+            try:
+                told = explain(report, run, result, replay, deep=True)
+            except (Exception, SystemExit) as error:
+                self.failures.append(failure(error, report.scenario))
+            else:
+                self._explained(told)
+                return
         first, *rest = counterexample(report, result, replay)
         self.out.print(Text(f"{report.name}: {first}", "bold"), soft_wrap=True)
         self.out.print("\n".join(rest), soft_wrap=True)
@@ -283,7 +292,8 @@ class Terminal:
         for report in reports:
             for line in report.complaints:
                 told = line.startswith(report.target) or report.failure is not None
-                self.out.print(line if told else f"{report.target}: {line}", soft_wrap=True)
+                shown = line if report.failure is not None else visible(line)
+                self.out.print(shown if told else f"{report.target}: {shown}", soft_wrap=True)
         if any(report.status is Status.OUR_FAULT for report in reports):
             self.out.print(APOLOGY, soft_wrap=True)
         fine, what = sum(r.status is Status.OK for r in reports), counted(of, "target")
@@ -346,7 +356,7 @@ def _rows(report: Report, label: str, each: bool, every: bool) -> Iterator[list[
         yield [
             mark,
             label if first else "",
-            prop + more,
+            visible(prop) + more,
             cells[0],
             cells[1] if len(cells) > 1 else "",
             states if first else "",

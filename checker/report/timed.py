@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from enum import Enum
 from typing import Final
 
 from attrs import frozen
@@ -28,70 +29,32 @@ MOST_TRIED: Final = 5
 """Times of which other values are tried."""
 
 
-def within_times(timing: Possible, prop: Property) -> Iterator[str]:
-    """Whether a property can be violated within the times, and what it would take.
+class InTime(Enum):
+    """Whether a property can be violated within the times of a world."""
 
-    The run that is shown is the shortest whatever the times are. Where it is not possible, all runs
-    of the scope within the times are looked at.
-    """
-    if timing.is_possible or timing.timing.trace.loop is not None:
-        yield from timing.lines
-        return
-    graph = Graph(timing.timing.trace.system)
-    seen = _reached(graph.system, prop, graph)
-    if prop.name in seen.violated:
-        yield from _by_another(timing, seen.violated[prop.name])
-    elif seen.reason is not None:
-        yield (
-            f"Timing: not settled within these times{timing.set_to}. This run is impossible: "
-            f"{timing.conflict}"
-        )
-        yield f"Whether another run is possible was not found out within {seen.reason}"
-        yield from timing.only
-    else:
-        yield from _by_none(timing, prop, seen, graph)
+    POSSIBLE = "possible"
+    IN_OTHER_STEPS = "possible in other steps"
+    IMPOSSIBLE = "impossible"
+    OPEN = "not settled"
 
 
-def _reached(system: System, prop: Property, graph: Graph) -> Reached:
-    """What runs of a system with these states and moves violate within its times."""
-    return violations(Moves(Durations(system), graph), [prop], Bounds(classes=MOST_CLASSES))
+@frozen
+class Time:
+    """How long something takes, in words, and who says so; chosen: an operator sets it."""
 
-
-def _by_another(timing: Possible, found: TimedRun) -> Iterator[str]:
-    """Another run violates it."""
-    other = possible(found.trace)
-    assert other is not None, "it was found by its times"
-    size = f"{counted(found.trace.faults, 'fault')}, {counted(len(found.trace.steps), 'step')}"
-    yield (
-        f"Timing: possible within these times{other.set_to}, in other steps. This run is not: "
-        f"{timing.conflict}"
-    )
-    yield f"Another run that violates it, with {size}{other.tied}:"
-    yield from run_in_words(found.trace, timing=other)
-
-
-def _by_none(timing: Possible, prop: Property, seen: Reached, graph: Graph) -> Iterator[str]:
-    """No run violates it; what would have to be otherwise, one time after another."""
-    what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
-    yield (
-        f"Timing: impossible within these times{timing.set_to}: {what} of this scope violates it "
-        f"({seen.classes:,} state classes, all there are)"
-    )
-    ways = list(itertools.islice(_ways(timing, prop, graph), MOST_WAYS))
-    if ways:
-        yield "It is possible, with all else as it is, where for instance"
-        yield from (f"  {way.told}" for way in ways)
-        yield f"As here, where {ways[0].condition}:"
-        yield from run_in_words(ways[0].trace, timing=possible(ways[0].trace))
-    else:
-        yield f"The run above is impossible: {timing.conflict}"
-        yield from timing.only
+    name: str
+    value: str
+    source: str
+    chosen: bool
 
 
 @frozen
 class Way:
-    """A value of one time with which a run violates the property; what it is now, and why."""
+    """A value of one time with which a run violates the property: name, condition; what it is now,
+    and why.
+    """
 
+    name: str
     condition: str
     now: str
     source: str
@@ -101,6 +64,105 @@ class Way:
     def told(self) -> str:
         """The condition, with what is so now."""
         return f"{self.condition} (now {self.now}: {self.source})"
+
+
+@frozen
+class WithinTimes:
+    """What the times of a world make of a violation.
+
+    times: those that a run depends on. words: the verdict in a sentence and more. ways: other
+    values of one time, each of which alone makes it possible. shown: a run that is possible, other
+    than the one in question, with its times; condition: with which value, where not as it is set.
+    """
+
+    verdict: InTime
+    words: tuple[str, ...]
+    times: tuple[Time, ...] = ()
+    ways: tuple[Way, ...] = ()
+    shown: Possible | None = None
+    condition: str = ""
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """All of it in words, the other run too."""
+        yield from self.words
+        if self.ways:
+            yield "It is possible, with all else as it is, where for instance"
+            yield from (f"  {way.told}" for way in self.ways)
+            yield f"As here, where {self.condition}:"
+        if self.shown is not None:
+            yield from run_in_words(self.shown.timing.trace, timing=self.shown)
+
+
+def within_times(timing: Possible, prop: Property) -> WithinTimes:
+    """Whether a property can be violated within the times, and what it would take.
+
+    The run that is shown is the shortest whatever the times are. Where it is not possible, all runs
+    of the scope within the times are looked at.
+    """
+    if timing.is_possible or timing.timing.trace.loop is not None:
+        verdict = InTime.POSSIBLE if timing.is_possible else InTime.OPEN
+        return WithinTimes(verdict, tuple(timing.lines), times_of(timing))
+    graph = Graph(timing.timing.trace.system)
+    seen = _reached(graph.system, prop, graph)
+    if prop.name in seen.violated:
+        return _by_another(timing, seen.violated[prop.name])
+    if seen.reason is None:
+        return _by_none(timing, prop, seen, graph)
+    told = (
+        f"Timing: not settled within these times{timing.set_to}. This run is impossible: "
+        f"{timing.conflict}",
+        f"Whether another run is possible was not found out within {seen.reason}",
+        *timing.only,
+    )
+    return WithinTimes(InTime.OPEN, told, times_of(timing))
+
+
+def times_of(timing: Possible) -> tuple[Time, ...]:
+    """The times that a run depends on; what an operator sets comes first."""
+    durations = timing.timing.durations
+    known, values = durations.timing.quantities, durations.values
+    names = sorted(timing.names & known.keys(), key=lambda name: (name not in timing.chosen, name))
+    return tuple(
+        Time(name, in_units(values[name]), known[name].source, name in timing.chosen)
+        for name in names
+        if values[name] or name in timing.chosen
+    )
+
+
+def _reached(system: System, prop: Property, graph: Graph) -> Reached:
+    """What runs of a system with these states and moves violate within its times."""
+    return violations(Moves(Durations(system), graph), [prop], Bounds(classes=MOST_CLASSES))
+
+
+def _by_another(timing: Possible, found: TimedRun) -> WithinTimes:
+    """Another run violates it."""
+    other = possible(found.trace)
+    assert other is not None, "it was found by its times"
+    size = f"{counted(found.trace.faults, 'fault')}, {counted(len(found.trace.steps), 'step')}"
+    told = (
+        f"Timing: possible within these times{other.set_to}, in other steps. This run is not: "
+        f"{timing.conflict}",
+        f"Another run that violates it, with {size}{other.tied}:",
+    )
+    return WithinTimes(InTime.IN_OTHER_STEPS, told, times_of(other), shown=other)
+
+
+def _by_none(timing: Possible, prop: Property, seen: Reached, graph: Graph) -> WithinTimes:
+    """No run violates it; what would have to be otherwise, one time after another."""
+    what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
+    told = (
+        f"Timing: impossible within these times{timing.set_to}: {what} of this scope violates it "
+        f"({seen.classes:,} state classes, all there are)"
+    )
+    ways = tuple(itertools.islice(_ways(timing, prop, graph), MOST_WAYS))
+    if ways:
+        shown = possible(ways[0].trace)
+        return WithinTimes(
+            InTime.IMPOSSIBLE, (told,), times_of(timing), ways, shown, ways[0].condition
+        )
+    more = (f"The run above is impossible: {timing.conflict}", *timing.only)
+    return WithinTimes(InTime.IMPOSSIBLE, (told, *more), times_of(timing))
 
 
 def _ways(timing: Possible, prop: Property, graph: Graph) -> Iterator[Way]:
@@ -114,7 +176,7 @@ def _ways(timing: Possible, prop: Property, graph: Graph) -> Iterator[Way]:
         if found is not None and where:
             condition, nearest = where
             trace = _again(found.trace, with_values(system, {name: float(nearest)}))
-            yield Way(condition, in_units(values[name]), known[name].source, trace)
+            yield Way(name, condition, in_units(values[name]), known[name].source, trace)
 
 
 def _violating(system: System, prop: Property, graph: Graph) -> TimedRun | None:

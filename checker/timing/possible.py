@@ -55,10 +55,11 @@ class Possible:
     @cached_property
     def chosen(self) -> frozenset[str]:
         """The names of what an operator sets, of those that this run depends on."""
-        return self.timing.durations.chosen() & self._names
+        return self.timing.durations.chosen() & self.names
 
     @cached_property
-    def _names(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
+        """Of all times that this run depends on."""
         limits = (*self.timing.limits, *self.timing.endless)
         return frozenset(name for limit in limits for name, _ in limit.amount.terms)
 
@@ -73,7 +74,7 @@ class Possible:
         run; None where that takes too long.
         """
         values = self.timing.durations.values
-        return self._condition(frozenset(name for name in self._names if values[name]))
+        return self._condition(frozenset(name for name in self.names if values[name]))
 
     def _condition(self, free: frozenset[str]) -> Condition | None:
         try:

@@ -4,14 +4,25 @@
 timer can happen any more; ``eventually`` again and again in every fair run; ``sometimes`` in at
 least one reachable state. Identifiers are quantified over: for all of them (for ``sometimes``: for
 one of them).
+
+The first paragraph of the docstring says what must hold. One that begins with ``Broken:`` says what
+is so where it does not, with ``{parameter}`` placeholders, and must follow from that::
+
+    @always(worker=Workers)
+    def no_cascade(world: World, worker: int) -> bool:
+        '''No worker is killed because another one died.
+
+        Broken: {worker} was killed because another worker was gone.
+        '''
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -30,6 +41,8 @@ class Scope(Enum):
 
 
 Predicate = Callable[..., bool]
+BROKEN: Final = "Broken:"
+_PARAGRAPHS: Final = re.compile(rf"\n\s*\n|\n(?={BROKEN})")
 
 
 @frozen(eq=False)
@@ -60,8 +73,15 @@ class Property:
     @property
     def statement(self) -> str:
         """The first paragraph of the docstring, on one line."""
-        text = inspect.cleandoc(self.function.__doc__ or self.name)
-        return " ".join(text.split("\n\n", 1)[0].split())
+        return next(iter(_paragraphs(self.function)), self.name)
+
+    @property
+    def broken(self) -> str | None:
+        """What is so where it does not hold, on one line, with ``{parameter}`` placeholders: the
+        paragraph of the docstring that begins with ``Broken:``; None where there is none.
+        """
+        told = (text for text in _paragraphs(self.function) if text.startswith(BROKEN))
+        return next((text.removeprefix(BROKEN).strip() for text in told), None)
 
     @property
     def where(self) -> str:
@@ -72,6 +92,12 @@ class Property:
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         """Evaluate the plain function."""
         return self.function(*args, **kwargs)
+
+
+def _paragraphs(function: Predicate) -> list[str]:
+    """The docstring, each paragraph on one line."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    return [" ".join(part.split()) for part in _PARAGRAPHS.split(text) if part]
 
 
 def _declare(
@@ -88,9 +114,24 @@ def _declare(
         kebab = name or function.__name__.replace("_", "-")
         _check_lemmas(kebab, lemmas)
         chosen = tuple(parameters.items())
-        return Property(kebab, scope, function, chosen, why, catches, premise, lemmas)
+        found = Property(kebab, scope, function, chosen, why, catches, premise, lemmas)
+        _check_broken(found)
+        return found
 
     return declare
+
+
+def _check_broken(prop: Property) -> None:
+    """That there is a sentence, after the statement, where one can be needed."""
+    if prop.broken == "":
+        raise ModelError(f"{prop.where}: {prop.name} says {BROKEN} and nothing after it")
+    if prop.statement.startswith(BROKEN):
+        raise ModelError(f"{prop.where}: {prop.name} says what must hold before {BROKEN}")
+    if prop.broken and prop.scope is Scope.SOMETIMES:
+        raise ModelError(
+            f"{prop.where}: {prop.name} is asked sometimes, which no run breaks: it needs no "
+            f"{BROKEN}"
+        )
 
 
 def _check_lemmas(name: str, lemmas: tuple[Property, ...]) -> None:

@@ -106,6 +106,9 @@ class System:
             count = counts.get(sort, len(names))
             if len(names) != count:
                 raise ModelError(f"{self.name}: {len(names)} names for {count} {sort}s")
+            for name, times in Counter(names).items():
+                if times > 1:
+                    raise ModelError(f"{self.name}: two {sort}s are called {name!r}")
 
     @property
     def with_lemmas(self) -> System:
@@ -135,6 +138,13 @@ class System:
         """What an identifier is called."""
         names = self.names.get(sort)
         return names[index] if names else f"{sort}-{index}"
+
+    def named(
+        self, parameters: Sequence[tuple[str, Identifiers]], arguments: Sequence[int]
+    ) -> dict[str, str]:
+        """Parameters with the names of the identifiers chosen for them."""
+        chosen = zip(parameters, arguments, strict=True)
+        return {name: self.label(sort, index) for (name, sort), index in chosen}
 
     def firings(self) -> Iterator[Firing]:
         """Every transition with every choice of its identifiers, in a fixed order."""
@@ -176,12 +186,7 @@ class Firing:
 
     def named(self, system: System) -> dict[str, str]:
         """The parameters and the names of the identifiers chosen."""
-        return {
-            parameter: system.label(sort, index)
-            for (parameter, sort), index in zip(
-                self.transition.parameters, self.arguments, strict=True
-            )
-        }
+        return system.named(self.transition.parameters, self.arguments)
 
     @property
     def is_progress(self) -> bool:

@@ -132,8 +132,15 @@ def check_parameters(function: Callable[..., Any], parameters: dict[str, Identif
             f"{where} takes {', '.join(taken) or 'nothing'} after the world, but is declared with "
             f"{', '.join(parameters) or 'nothing'}"
         )
-    for _, placeholder, _, _ in string.Formatter().parse(function.__doc__ or ""):
-        if placeholder is not None and placeholder not in parameters:
+    for placeholder in _placeholders(function.__doc__ or "", where):
+        if placeholder not in parameters:
             raise ModelError(
                 f"{where}: its docstring says {{{placeholder}}}, which it does not take"
             )
+
+
+def _placeholders(text: str, where: str) -> list[str]:
+    try:
+        return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise ModelError(f"{where}: a brace of its docstring is no placeholder: {error}") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rackproof.model.kernel import Identifiers, Picture
 from rackproof.model.picture.beliefs import Beliefs
 from rackproof.model.picture.board import Board
+from rackproof.model.picture.broken import Broken
 from rackproof.model.picture.cast import Cast, cast
 from rackproof.model.picture.items import items
 from rackproof.model.picture.messages import Messages
@@ -29,6 +30,7 @@ def picture(
         lanes=everybody.lanes,
         message=Messages(everybody),
         sentence=Outcomes(everybody),
+        broken=Broken(everybody),
         beliefs=Beliefs(everybody),
         graph=drawn.graph(),
         sites=_sites(everybody, drawn),

@@ -67,7 +67,7 @@ def _of_requests(scope: Scope) -> Iterator[Item]:
 def _of_kv(roles: set[str]) -> Iterator[Item]:
     """What workers have of a request."""
     serving = next(role.value for role in Role if role is not Role.PREFILL and role.value in roles)
-    text = "tokens generated for the client, and not delivered"
+    text = "tokens that its worker has sent and the client does not have: they are in the stream"
     yield Item("tokens on their way", text, serving, Requests, _on_their_way)
     text = "sampling: the tokens so far, random numbers, guided decoding"
     yield Item("engine state", text, serving, Requests, _running)

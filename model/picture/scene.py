@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from attrs import frozen
@@ -11,7 +11,7 @@ from rackproof.model.kernel import Identifiers
 from rackproof.model.kv import Load
 from rackproof.model.picture.cast import DISCOVERY, FRONTEND, GATEWAY, INDEX, MASTER, ROUTER, Cast
 from rackproof.model.protocol import Transfer
-from rackproof.model.sorts import Clients, Segments
+from rackproof.model.sorts import Blocks, Clients, Segments
 from rackproof.model.stream import Attempt
 from rackproof.model.world import World
 
@@ -43,6 +43,21 @@ class Scene:
     def called(self, sort: Identifiers, index: int) -> str:
         """What an identifier is called, to be put into a sentence with placeholders."""
         return self.cast.called(sort, index).replace("{", "{{").replace("}", "}}")
+
+    def freed(self, on: str | None = None) -> str:
+        """The blocks that the step freed (those of a worker, if named), to be put in a sentence."""
+        pairs = enumerate(zip(self.before.blocks, self.after.blocks, strict=True))
+        return self.listed(
+            self.called(Blocks, block)
+            for block, (was, now) in pairs
+            if was.owner is not None and now.owner is None and on in (None, self.home(block))
+        )
+
+    @staticmethod
+    def listed(names: Iterable[str]) -> str:
+        """Names in a row: a, b and c."""
+        *others, last = list(names) or [""]
+        return f"{', '.join(others)} and {last}" if others else last
 
     def home(self, block: int) -> str:
         """The worker that a block is on."""

@@ -45,10 +45,10 @@ class Sites:
 
     def __call__(self, world: Any) -> Mapping[str, Site]:
         """What each node is like; of the nodes that are not named nothing is known."""
-        mistaken = [belief for belief in self.beliefs(world) if not belief.agrees]
+        mistaken = [belief for belief in self.beliefs(world) if belief.mistaken]
         workers = [self._worker(world, worker, mistaken) for worker in range(len(world.endpoints))]
         found = {self.cast.worker(worker): site for worker, site in enumerate(workers)}
-        found |= {gpu: Site(workers[worker].condition) for gpu, worker in self.gpus.items()}
+        found |= {gpu: self._gpu(world, worker) for gpu, worker in self.gpus.items()}
         found |= {tray: _tray(world, on) for tray, on in self.trays.items()}
         found |= {node: _switch(world) for node in self.switches}
         found |= {node: _frontend(self.cast, world) for node in self.frontends}
@@ -67,11 +67,20 @@ class Sites:
             return Site("failed", words)
         if any(self._is_of(belief, world, worker) for belief in mistaken):
             return Site("suspect", words)
-        busy = any(_does(self.cast, world, worker)) or any(
+        return Site("busy" if self._is_busy(world, worker) else "fine", words)
+
+    def _gpu(self, world: World, worker: int) -> Site:
+        """A GPU is as its worker is in truth, whatever is believed of that."""
+        if not _works(world, worker):
+            return Site("failed")
+        return Site("busy" if self._is_busy(world, worker) else "fine")
+
+    def _is_busy(self, world: World, worker: int) -> bool:
+        """Whether a worker has requests, or blocks that are allocated."""
+        return any(_does(self.cast, world, worker)) or any(
             home == worker and room.owner is not None
             for room, home in zip(world.blocks, world.homes, strict=True)
         )
-        return Site("busy" if busy else "fine", words)
 
     def _is_of(self, belief: Belief, world: World, worker: int) -> bool:
         """Whether others believe something of a worker, or anybody of its blocks."""

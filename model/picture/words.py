@@ -25,8 +25,3 @@ def counted(number: int, thing: str) -> str:
 def answers(world: World, worker: int) -> bool:
     """Whether a worker is awake and at work."""
     return world.endpoints[worker].process in ANSWERS
-
-
-def lives(world: World, worker: int) -> bool:
-    """Whether a worker still has a mind to believe anything: it is awake, or frozen."""
-    return answers(world, worker) or world.endpoints[worker].process is Process.HUNG

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from attrs import frozen
 
-from rackproof.model.protocol.mechanism import mechanism
+from rackproof.model.protocol.mechanism import Alternative, mechanism
 
 
-class AfterGap(Enum):
+class AfterGap(Alternative):
     """What the router does when event numbers of a worker are missing."""
 
-    IGNORE = "ignore"
-    """Nothing, or a line in the log: it goes on with what comes."""
-    REPLAY = "replay"
-    """It asks the worker's replay buffer, which has the last events that were sent, for the rest,
-    and goes on with what it gets."""
-    DUMP = "dump"
-    """It asks the worker what it holds, whole, and forgets what it thought."""
+    IGNORE = "ignore", "Nothing, or a line in the log: it goes on with what comes."
+    REPLAY = (
+        "replay",
+        "It asks the worker's replay buffer, which has the last events that were sent, for the "
+        "rest, and goes on with what it gets.",
+    )
+    DUMP = "dump", "It asks the worker what it holds, whole, and forgets what it thought."
 
 
-class RestartSignal(Enum):
+class RestartSignal(Alternative):
     """What tells the router that an engine came back under its old id, with an empty cache."""
 
-    NONE = "none"
-    """Nothing."""
-    ROLLBACK = "rollback"
-    """An event number that is lower than the one that was due."""
-    CLEARED = "cleared"
-    """An event that the cache was cleared, which the engine sends when it starts."""
-    EPOCH = "epoch"
-    """Every event says which life of the engine it is from."""
+    NONE = "none", "Nothing."
+    ROLLBACK = "rollback", "An event number that is lower than the one that was due."
+    CLEARED = (
+        "cleared",
+        "An event that the cache was cleared, which the engine sends when it starts.",
+    )
+    EPOCH = "epoch", "Every event says which life of the engine it is from."
 
 
 @frozen(slots=False)

@@ -2,80 +2,68 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from attrs import frozen
 
-from rackproof.model.protocol.mechanism import mechanism
+from rackproof.model.protocol.mechanism import Alternative, mechanism
 
 
-class Transfer(Enum):
+class Transfer(Alternative):
     """Who moves the KV blocks from prefill to decode."""
 
-    PULL = "pull"
-    """The decode worker reads them."""
-    PUSH = "push"
-    """The prefill worker writes them into blocks the decode worker has registered."""
+    PULL = "pull", "The decode worker reads them."
+    PUSH = "push", "The prefill worker writes them into blocks the decode worker has registered."
 
 
-class Release(Enum):
+class Release(Alternative):
     """When a prefill worker frees the blocks that hold a finished prefill."""
 
-    ON_FINISH = "on-finish"
-    """At once: nobody holds them for the reader."""
-    ON_ACK = "on-ack"
-    """When the reader says it has read them, and never otherwise."""
-    LEASE = "lease"
-    """On the reader's word, or a fixed time after the prefill."""
-    HEARTBEAT = "heartbeat"
-    """As a lease, but the reader's heartbeats extend it while it is awake."""
-    QUIESCENT = "quiescent"
-    """As with heartbeats, but never while a transfer is posted that may still run; and a reader
-    posts none once its lease is gone."""
+    ON_FINISH = "on-finish", "At once: nobody holds them for the reader."
+    ON_ACK = "on-ack", "When the reader says it has read them, and never otherwise."
+    LEASE = "lease", "On the reader's word, or a fixed time after the prefill."
+    HEARTBEAT = "heartbeat", "As a lease, but the reader's heartbeats extend it while it is awake."
+    QUIESCENT = (
+        "quiescent",
+        "As with heartbeats, but never while a transfer is posted that may still run; and a "
+        "reader posts none once its lease is gone.",
+    )
 
 
-class LoadFailure(Enum):
+class LoadFailure(Alternative):
     """What a decode worker does when a read of remote KV fails."""
 
-    UNREPORTED = "unreported"
-    """Nothing: the failure does not reach the scheduler, and it decodes from what is there."""
-    FAIL = "fail"
-    """The attempt fails, and the router hears of it."""
-    RECOMPUTE = "recompute"
-    """It computes the prompt itself."""
+    UNREPORTED = (
+        "unreported",
+        "Nothing: the failure does not reach the scheduler, and it decodes from what is there.",
+    )
+    FAIL = "fail", "The attempt fails, and the router hears of it."
+    RECOMPUTE = "recompute", "It computes the prompt itself."
 
 
-class Dispatch(Enum):
+class Dispatch(Alternative):
     """When the decode worker of a pair is sent its request."""
 
-    SEQUENTIAL = "sequential"
-    """Once the prefill is done."""
-    CONCURRENT = "concurrent"
-    """Together with the prefill worker: it allocates blocks and waits."""
+    SEQUENTIAL = "sequential", "Once the prefill is done."
+    CONCURRENT = "concurrent", "Together with the prefill worker: it allocates blocks and waits."
 
 
-class ReadValidation(Enum):
+class ReadValidation(Alternative):
     """What a reader of remote KV checks once the read is done."""
 
-    NONE = "none"
-    """Nothing. A read of a reassigned block succeeds, so nothing else can tell."""
-    LEASE = "lease"
-    """Whether its lease still held: the holder is asked."""
-    GENERATION = "generation"
-    """Whether the block was reassigned while it was read: its generation comes with the bytes."""
-    CHECKSUM = "checksum"
-    """Whether the bytes that lie in its own block are those of its request."""
+    NONE = "none", "Nothing. A read of a reassigned block succeeds, so nothing else can tell."
+    LEASE = "lease", "Whether its lease still held: the holder is asked."
+    GENERATION = (
+        "generation",
+        "Whether the block was reassigned while it was read: its generation comes with the bytes.",
+    )
+    CHECKSUM = "checksum", "Whether the bytes that lie in its own block are those of its request."
 
 
-class SenderStops(Enum):
+class SenderStops(Alternative):
     """What a receiver makes of a sender that gives up before all is written."""
 
-    TOLD = "told"
-    """The load has failed."""
-    TAKEN_FOR_WHOLE = "taken-for-whole"
-    """What was written is taken for all there is."""
-    SILENT = "silent"
-    """Nothing: it hears of nothing, and waits."""
+    TOLD = "told", "The load has failed."
+    TAKEN_FOR_WHOLE = "taken-for-whole", "What was written is taken for all there is."
+    SILENT = "silent", "Nothing: it hears of nothing, and waits."
 
 
 @frozen(slots=False)
@@ -110,8 +98,8 @@ class KvMechanisms:
     )
     defer_free_on_abort: bool = mechanism(
         True,
-        "Blocks of an aborted request stay allocated while a transfer into them is posted. A "
-        "posted transfer cannot be recalled: without it the write lands in another's blocks.",
+        "Blocks of an aborted request stay allocated until no transfer into them is posted, or can "
+        "still be. Nobody can recall one: without it the write lands in another's blocks.",
         "vllm#32255",
     )
     wait_for_all_handles: bool = mechanism(

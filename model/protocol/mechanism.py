@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import attrs
 from attrs import frozen
@@ -11,6 +11,23 @@ from attrs import frozen
 from rackproof.model.kernel import ModelError
 
 DOCUMENT: Final = "mechanism"
+
+
+class Alternative(Enum):
+    """One of the ways in which a mechanism can be that is more than there or not.
+
+    text: what it means, as the answer to what the mechanism is about.
+    """
+
+    _value_: str
+    text: str
+
+    def __new__(cls, value: str, text: str) -> Self:
+        """A member by its name in YAML, with its text."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.text = text
+        return member
 
 
 @frozen
@@ -29,7 +46,7 @@ class Mechanism:
     text: str
     source: str
     default: object
-    alternatives: tuple[Enum, ...] | None
+    alternatives: tuple[Alternative, ...] | None
     design: bool
     off: object
 
@@ -37,6 +54,17 @@ class Mechanism:
     def values(self) -> tuple[object, ...]:
         """All that may be chosen."""
         return (False, True) if self.alternatives is None else self.alternatives
+
+    def meaning(self, value: str) -> str:
+        """What it is about, and what one of its alternatives, as it is written, makes of that; of
+        what is true or false, the whole text.
+        """
+        for alternative in self.alternatives or ():
+            if alternative.value == value:
+                question = (type(alternative).__doc__ or "").strip().rstrip(".")
+                answer = alternative.text.rstrip(".")
+                return f"{question}: {answer[0].lower()}{answer[1:]} ({value})."
+        return self.text.replace("`", "")
 
     def read(self, value: object) -> object:
         """Turn a YAML value into the field's; ``ModelError`` names what is allowed."""
@@ -67,7 +95,7 @@ def described(concern: str, attribute: attrs.Attribute[Any]) -> Mechanism:
     """What the field of a protocol says of itself; one that was not declared above, little."""
     text, source, design, off = attribute.metadata.get(DOCUMENT, ("", "", False, None))
     default = attribute.default
-    alternatives = tuple(type(default)) if isinstance(default, Enum) else None
+    alternatives = tuple(type(default)) if isinstance(default, Alternative) else None
     others = [value for value in alternatives or (False, True) if value != default]
     return Mechanism(
         concern=concern,

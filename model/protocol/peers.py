@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from attrs import frozen
 
-from rackproof.model.protocol.mechanism import mechanism
+from rackproof.model.protocol.mechanism import Alternative, mechanism
 
 
-class LinkFailure(Enum):
+class LinkFailure(Alternative):
     """What becomes of the request whose handshake or posted read fails."""
 
-    ERROR = "error"
-    """It fails with a clear error, or is computed without the peer."""
-    WAIT = "wait"
-    """Nothing tells the scheduler: the request goes on waiting."""
-    CRASH = "crash"
-    """It is taken for a finished read of a peer that is not there: the engine dies."""
+    ERROR = "error", "It fails with a clear error, or is computed without the peer."
+    WAIT = "wait", "Nothing tells the scheduler: the request goes on waiting."
+    CRASH = "crash", "It is taken for a finished read of a peer that is not there: the engine dies."
 
 
-class WeightsCheck(Enum):
+class WeightsCheck(Alternative):
     """When a reader compares the version of its weights with that of the KV it reads."""
 
-    EACH_READ = "each-read"
-    HANDSHAKE = "handshake"
-    """At the handshake alone, as other fields of a compatibility hash."""
-    NEVER = "never"
+    EACH_READ = "each-read", "At every read."
+    HANDSHAKE = "handshake", "At the handshake alone, as other fields of a compatibility hash."
+    NEVER = "never", "Never."
 
 
-class CacheOnUpdate(Enum):
+class CacheOnUpdate(Alternative):
     """What becomes of the KV that a worker has cached when its weights are updated."""
 
-    CLEAR = "clear"
-    SALT = "salt"
-    """It stays, and only requests that name its version find it."""
-    KEEP = "keep"
+    CLEAR = "clear", "It is thrown away."
+    SALT = "salt", "It stays, and only requests that name its version find it."
+    KEEP = "keep", "It stays, and any request finds it."
 
 
 @frozen(slots=False)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from attrs import frozen
 
-from rackproof.model.protocol.mechanism import mechanism
+from rackproof.model.protocol.mechanism import Alternative, mechanism
 
 
-class Replay(Enum):
+class Replay(Alternative):
     """What a gateway in front of the router sends again when it gets an error."""
 
-    NEVER = "never"
-    """Nothing: errors go to the client."""
-    UNDISPATCHED = "undispatched"
-    """What surely no worker has: the connection itself failed."""
-    UNANSWERED = "unanswered"
-    """What the client has got no token of. A worker may still have it."""
-    ANY = "any"
-    """Whatever failed, from the start: it knows nothing of what was delivered."""
+    NEVER = "never", "Nothing: errors go to the client."
+    UNDISPATCHED = "undispatched", "What surely no worker has: the connection itself failed."
+    UNANSWERED = "unanswered", "What the client has got no token of. A worker may still have it."
+    ANY = "any", "Whatever failed, from the start: it knows nothing of what was delivered."
 
 
 @frozen(slots=False)

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from attrs import frozen
 
-from rackproof.model.protocol.mechanism import mechanism
+from rackproof.model.protocol.mechanism import Alternative, mechanism
 
 
-class StoreAccess(Enum):
+class StoreAccess(Alternative):
     """How the bytes of an object get to a client."""
 
-    READ = "read"
-    """The client reads the memory that the look-up named, and nobody looks again."""
-    SEND = "send"
-    """The owner sends them, if it still finds the object when it comes to it."""
+    READ = "read", "The client reads the memory that the look-up named, and nobody looks again."
+    SEND = "send", "The owner sends them, if it still finds the object when it comes to it."
 
 
-class StoreProtection(Enum):
+class StoreProtection(Alternative):
     """What keeps an object in its place between its look-up and the end of its read."""
 
-    NONE = "none"
-    """Nothing."""
-    PIN = "pin"
-    """A count of readers, which each of them takes back."""
-    LEASE = "lease"
-    """A time, which ends by itself, and for a slow reader too early."""
+    NONE = "none", "Nothing."
+    PIN = "pin", "A count of readers, which each of them takes back."
+    LEASE = "lease", "A time, which ends by itself, and for a slow reader too early."
 
 
-class StoreFailure(Enum):
+class StoreFailure(Alternative):
     """What becomes of a read from a store that fails."""
 
-    REPORT = "report"
-    """It ends as a failure, and the engine computes."""
-    SERVE = "serve"
-    """It is counted as loaded, and the engine uses what lies there."""
-    WAIT = "wait"
-    """It never ends."""
+    REPORT = "report", "It ends as a failure, and the engine computes."
+    SERVE = "serve", "It is counted as loaded, and the engine uses what lies there."
+    WAIT = "wait", "It never ends."
 
 
 @frozen(slots=False)

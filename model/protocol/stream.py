@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from attrs import frozen
 
-from rackproof.model.protocol.mechanism import mechanism
+from rackproof.model.protocol.mechanism import Alternative, mechanism
 
 
-class ZeroBudget(Enum):
+class ZeroBudget(Alternative):
     """What becomes of a request that has all its tokens, but no finish, when it is retried."""
 
-    FINISH = "finish"
-    """Nothing is left to compute: the frontend finishes it."""
-    REFUSE = "refuse"
-    """It is dispatched, and every worker refuses max_tokens = 0 as a bad request."""
-    EMIT = "emit"
-    """It is dispatched, and the engine emits a token before it looks at the limit."""
+    FINISH = "finish", "Nothing is left to compute: the frontend finishes it."
+    REFUSE = "refuse", "It is dispatched, and every worker refuses max_tokens = 0 as a bad request."
+    EMIT = "emit", "It is dispatched, and the engine emits a token before it looks at the limit."
 
 
 @frozen(slots=False)

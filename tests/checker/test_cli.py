@@ -73,7 +73,7 @@ def test_a_violation_is_shown_step_by_step_and_ends_with_1(
         "      block: held -> freed",
         "  3. The producer writes another request's KV into the block.",
         "      block: freed -> reused",
-        "  After step 3 it does not hold for reader = reader-0:",
+        "  After step 3: reader-0 reads the block, which holds another request's KV by now.",
         "     block: reused; reading: [reader-0]",
         "  1 fault suffices; without any, no run violates it.",
         "  To see it again: rackproof verify lease.py:world",

@@ -674,3 +674,12 @@ def test_the_same_text_whatever_the_seed(
     run(arguments)
     assert capsys.readouterr().out == done.stdout
     assert "### Behaviours" in done.stdout
+
+
+def test_a_premise_that_asks_something_else_is_a_difference(variant: Variant) -> None:
+    before = own(LEASE)
+    after = own(variant(("return len(world.reading) > 0", "return len(world.reading) > 1")))
+    assert before.form != after.form
+    (name,) = before.properties
+    assert before.properties[name].form != after.properties[name].form
+    assert before.form == own(variant(name="same.py")).form

@@ -35,6 +35,7 @@ from rackproof.checker.explain import (
     explain_replay,
 )
 from rackproof.checker.replay import replay
+from rackproof.checker.report.ci.checks import checks
 from rackproof.checker.report.escaping import in_markdown, line
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.forms import mermaid as mermaid_form
@@ -171,6 +172,23 @@ def test_names_are_inert_in_every_form(form: str, hostile: Explanation) -> None:
     steering = re.search("[\u202e\ud800\x1b]", text)
     assert steering is None, text[max(steering.start() - 80, 0) : steering.end()]
     assert text.encode()
+
+
+SENTENCE = "request-0 was sent to a worker that discovery had removed."
+
+
+@pytest.mark.parametrize("form", ["markdown", "mermaid", "dot", "json"])
+def test_what_is_broken_is_told_in_every_form(form: str, bug: Bug) -> None:
+    assert bug.explanation.broken == (SENTENCE,)
+    told = " ".join(FORMS[form].write(bug.explanation).replace("\\n", " ").split())
+    assert SENTENCE in told
+
+
+def test_builds_are_told_what_is_broken(bug: Bug) -> None:
+    (check,) = (check for check in checks([bug.report]) if check.result and check.result.trace)
+    assert check.message == ""
+    wrong = attrs.evolve(check, wrong="violated: 1 fault, 6 steps")
+    assert wrong.message == f"violated: 1 fault, 6 steps: {SENTENCE}"
 
 
 # Markdown
@@ -568,7 +586,8 @@ def test_a_test_file_fails_until_the_bug_is_mended(bug: Bug, tmp_path: Path) -> 
         called(broken, file)
     told = str(caught.value).splitlines()
     assert told[0] == "this run is still possible, and no-dispatch-to-removed is violated"
-    assert told[4].startswith("  1. at 0 s: worker-0 is told to stop: ")
+    assert told[3] == f"  {SENTENCE}"
+    assert told[5].startswith("  1. at 0 s: worker-0 is told to stop: ")
     mended = broken.replace("select-from-discovery: false", "select-from-discovery: true")
     assert mended != broken
     called(mended, file)

@@ -101,6 +101,7 @@ def test_everything_that_is_listed_is_explained(capsys: pytest.CaptureFixture[st
 def test_a_property_is_explained_with_why_and_when(capsys: pytest.CaptureFixture[str]) -> None:
     out = explained(capsys, "no-duplicate-tokens")
     assert "Why it matters:" in out
+    assert "Broken: The client of {request} was sent a token for a position" in out
     assert "Put to the test only where:" in out
 
 

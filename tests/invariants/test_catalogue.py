@@ -1,6 +1,7 @@
 """The catalogue: each property says what it is, why people care and what it would have caught."""
 
 import re
+import string
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,18 @@ def test_a_property_says_what_it_is_and_why_people_care(prop: Property) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", prop.name)
     assert prop.statement.endswith(".")
     assert prop.why.endswith(".")
+
+
+@pytest.mark.parametrize("prop", CATALOGUE.values(), ids=CATALOGUE)
+def test_a_property_says_what_it_is_to_be_broken(prop: Property) -> None:
+    assert prop.broken is not None
+    assert prop.broken.endswith(".")
+    assert "Broken" not in prop.statement
+    assert "gain and again" not in prop.statement, "that reads as a defect"
+    named = {name for _, name, _, _ in string.Formatter().parse(prop.broken) if name}
+    parameters = {name for name, _ in prop.parameters}
+    assert named <= parameters
+    assert not re.search(r"_| (is|are) (true|false)", prop.broken), "no flags of the model"
 
 
 @pytest.mark.parametrize("prop", CATALOGUE.values(), ids=CATALOGUE)

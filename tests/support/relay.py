@@ -24,6 +24,7 @@ from rackproof.checker.explain import (
     Pivot,
     Smallest,
 )
+from rackproof.checker.explain.explanation import Parting
 from rackproof.checker.timing.possible import charges, possible
 from rackproof.checker.trace import Trace, for_ever, run
 from rackproof.model.kernel import (
@@ -306,6 +307,11 @@ def explained(world: System | None = None) -> Explanation:
             ("The lease of worker-1 ends: discovery takes it off the list.",),
             ("health-check: false -> true",),
             6,
+            (
+                Parting(
+                    6, "this step would not have been possible", ("health-check: false -> true",)
+                ),
+            ),
         ),
         near_miss=NearMiss(safe, 6, "The lease ends before the router hands the request on."),
         smallest=Smallest(
@@ -350,6 +356,20 @@ def endless() -> Explanation:
 def immediate() -> Explanation:
     """A violation in the initial state."""
     return with_changes(bare(run(system(), [])), prop=request_is_answered)
+
+
+def doubled() -> Explanation:
+    """The same run, in which the router believes two things of each worker."""
+    told = explained()
+
+    def twice(beliefs: Sequence[Belief]) -> tuple[Belief, ...]:
+        more = (with_changes(b, believed="answers", truth=b.truth + " now") for b in beliefs)
+        return (*beliefs, *more, *beliefs[:1])
+
+    return with_changes(
+        told,
+        moments=tuple(with_changes(m, beliefs=twice(m.beliefs)) for m in told.moments),
+    )
 
 
 def replayed() -> Explanation:

@@ -175,16 +175,14 @@ def steps(trace: Trace) -> list[str]:
 
 
 def ending(trace: Trace, result: Result) -> list[str]:
-    """Whom it fails for at the end, and what the state is like there."""
-    culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(result.prop)]
+    """What is so at the end instead, and the fields that say so."""
     last, fields = trace.system.schema.flatten(trace.final), Fields(trace.system)
     told = [
         f"- {fields.short[field.label]}: {field.words(field.value(last))}"
         for field in fields.all
         if result.reads & set(field.slots)
     ]
-    whom = f" for {' and for '.join(culprits)}" if any(culprits) else ""
-    return [f"Then it does not hold{whom}:", "", *told]
+    return [f"Then: {' '.join(trace.broken(result.prop))}", "", *told]
 
 
 def mutants(sizes: Iterable[tuple[int, int]]) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.checker.exams import Examined
 from rackproof.checker.explain import asked
 from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.status import Status
@@ -75,6 +76,13 @@ class Check:
         return f"{self.name}, {self.label}" if self.label else self.name
 
     @property
+    def message(self) -> str:
+        """What is wrong; of a violation also what came of it, where the property says that."""
+        wrong, result = self.wrong or "", self.result
+        broken = result.trace.broken(result.prop) if result and result.trace else ()
+        return f"{wrong}: {' '.join(broken)}" if wrong and broken else wrong
+
+    @property
     def reproduce(self) -> str:
         """The command that shows it again."""
         if self.kind == "replay":
@@ -104,11 +112,18 @@ def not_done(target: Target) -> Report:
 
 def _checks(report: Report) -> Iterator[Check]:
     for run, result in report.judged:
-        yield _property(report, run, result)
+        if not result.is_absent:
+            yield _property(report, run, result)
     for label in report.untested:
         told = "no property was put to the test"
         yield Check(
-            report, "something was tested", "vacuous", _top(report), told, True, label=label
+            report,
+            "nothing was tested",
+            "vacuous",
+            _top(report),
+            told,
+            True,
+            label=_case(report, label),
         )
     if report.replayed is not None:
         found = [_told(report, line) for line in report.replayed.complaints]
@@ -132,10 +147,15 @@ def _property(report: Report, run: Run, result: Result) -> Check:
         _said(report, run, result),
         wrong,
         wrong is not None and (undecided or verdict is Verdict.VACUOUS),
-        run.label,
+        _case(report, run.label),
         run,
         result,
     )
+
+
+def _case(report: Report, label: str) -> str | None:
+    """What a case is called; None for the only one that a scenario has."""
+    return label if len(report.runs) > 1 or isinstance(report, Examined) else None
 
 
 def _failed(report: Report, failure: Failure) -> Iterator[Check]:
@@ -146,7 +166,9 @@ def _failed(report: Report, failure: Failure) -> Iterator[Check]:
         if failure.problems and spot is not None and line.startswith(f"{spot.file}:"):
             problem = failure.problems[number]
             spot = Spot(spot.file, problem.line or 1, problem.column)
-        yield Check(report, "can be verified", kind, spot, told, True, traceback=failure.traceback)
+        yield Check(
+            report, "cannot be verified", kind, spot, told, True, traceback=failure.traceback
+        )
 
 
 def _top(report: Report) -> Spot | None:

@@ -26,6 +26,9 @@ NAMES: Final = 3
 """Names in a title."""
 
 
+_BY_GRAVITY: Final = ("our-fault", "bad-input", "wrong", "inconclusive", "interrupted", "vacuous")
+
+
 @frozen
 class _Error:
     """What is wrong in the same way at the same place, perhaps with several properties."""
@@ -36,8 +39,11 @@ class _Error:
 
 
 def commands(found: Sequence[Check]) -> str:
-    """A command for each thing that is wrong; where there are too many, the last says so."""
-    errors = [*_errors([check for check in found if check.wrong is not None])]
+    """A command for each thing that is wrong, the gravest first; where there are too many, the last
+    says which others there are.
+    """
+    wrong = sorted((check for check in found if check.wrong is not None), key=_gravity)
+    errors = [*_errors(wrong)]
     if errors[MOST:]:
         errors[MOST - 1 :] = [_others(errors[MOST - 1 :])]
     return "".join(map(_command, errors))
@@ -54,32 +60,38 @@ def no_commands(echo: Callable[[str], None]) -> Iterator[None]:
         echo(f"::{token}::")
 
 
+def _gravity(check: Check) -> int:
+    """What is known to be wrong comes before what is not known, and that before what is idle."""
+    return _BY_GRAVITY.index(check.kind if check.is_open else "wrong")
+
+
 def _errors(wrong: Sequence[Check]) -> Iterator[_Error]:
     groups: dict[tuple[object, ...], list[Check]] = {}
     for check in wrong:
-        key = (check.report.target, check.spot, check.label, check.wrong)
+        key = (_gravity(check), check.report.target, check.spot, check.label, check.wrong)
         groups.setdefault(key, []).append(check)
     for those in groups.values():
         names = [check.name for check in those]
         more = f" and {len(names) - NAMES} more" if names[NAMES:] else ""
-        title = f"{', '.join(names[:NAMES])}{more}"
-        whole = f"{', '.join(check.title for check in those)}: {those[0].wrong}"
+        where = line(those[0].report.target)
+        title = f"{line(', '.join(names[:NAMES]))}{more} in {where}"
+        whole = f"{where}: {', '.join(check.title for check in those)}: {those[0].wrong}"
         yield _Error(title, those[0].spot, [whole, *those[0].details])
 
 
 def _others(errors: Sequence[_Error]) -> _Error:
     """Those of which GitHub would show nothing, in one."""
-    told = f"{counted(len(errors), 'more error')}: {', '.join(error.title for error in errors)}"
+    told = f"{counted(len(errors), 'more error')}: {'; '.join(error.title for error in errors)}"
     why = f"GitHub shows at most {MOST} errors of a step; the report and the summary have all."
     return _Error("rackproof: not every error is shown here", None, [told, why])
 
 
 def _command(error: _Error) -> str:
     spot = error.spot
-    where = {} if spot is None else {"file": line(spot.path), "line": str(spot.line)}
+    where = {} if spot is None else {"file": shown(spot.path), "line": str(spot.line)}
     if spot is not None and spot.column:
         where["col"] = str(spot.column)
-    told = {**where, "title": line(error.title)}
+    told = {**where, "title": error.title}
     properties = ",".join(f"{key}={_property(value)}" for key, value in told.items())
     return f"::error {properties}::{_data(_within(error.lines))}\n"
 

@@ -62,7 +62,7 @@ def _case(suite: ET.Element, report: Report, found: Sequence[Check]) -> None:
         case.set("line", str(check.spot.line))
     if check.wrong is not None:
         kind = "error" if check.is_open else "failure"
-        first = check.wrong.split("\n", 1)[0]
+        first = check.message.split("\n", 1)[0]
         item = ET.SubElement(case, kind, message=line(first), type=check.kind)
         wrong = [one.wrong or "" for one in found]
         item.text = shown("\n".join([*wrong, "", *check.details]))

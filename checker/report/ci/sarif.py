@@ -29,9 +29,11 @@ SCHEMA: Final = (
 )
 ROOT: Final = "%SRCROOT%"
 OTHER_RULES: Final = {
-    "rackproof/something-was-tested": "One property at least was put to the test.",
-    "rackproof/steps": "The steps that are written down are possible and lead to what is written.",
-    "rackproof/can-be-verified": "The target can be read and verified to its end.",
+    "rackproof/vacuous": "Nothing was put to the test; one property at least has to be.",
+    "rackproof/replay": "The steps that are written down are possible and lead to what is written.",
+    "rackproof/bad-input": "The target cannot be read: it is not as a target has to be.",
+    "rackproof/our-fault": "The target was not verified, by a fault of rackproof itself.",
+    "rackproof/interrupted": "The target was not verified to its end.",
 }
 _LITERAL: Final = str.maketrans({"{": "{{", "}": "}}", "[": "\\[", "]": "\\]", "\\": "\\\\"})
 
@@ -72,9 +74,8 @@ def _rules(wrong: Sequence[Check]) -> list[dict[str, Any]]:
 
 
 def _rule_id(check: Check) -> str:
-    """The name of a property, or that of another check, which no property has."""
-    own = check.result is not None
-    return line(check.name) if own else f"rackproof/{check.name.replace(' ', '-')}"
+    """The name of a property, or what is wrong that is of no property, which none is called."""
+    return line(check.name) if check.result is not None else f"rackproof/{check.kind}"
 
 
 def _rule(check: Check) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _rule(check: Check) -> dict[str, Any]:
 
 def _result(check: Check, numbers: Mapping[str, int]) -> dict[str, Any]:
     name = _rule_id(check)
-    told = f"{check.title}: {check.wrong}"
+    told = f"{check.title}: {check.message}"
     place = {} if check.spot is None else {"locations": [_location(check.spot)]}
     again = f"To see it again: {check.reproduce}"
     result: dict[str, Any] = {
@@ -124,7 +125,8 @@ def _fingerprint(check: Check) -> str:
     is no property, also what is wrong, as there may be more than one thing.
     """
     where = check.spot.path if check.spot is not None else check.report.target
-    parts = [where, check.report.target.rpartition(":")[2], check.label or "", check.name]
+    label = check.label if check.run is None else check.run.label
+    parts = [where, check.report.target.rpartition(":")[2], label or "", check.name]
     parts += [check.wrong or ""] if check.result is None else []
     return hashlib.sha256("\0".join(map(line, parts)).encode()).hexdigest()
 

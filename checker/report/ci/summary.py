@@ -10,7 +10,7 @@ from rackproof.checker.engines import Options
 from rackproof.checker.explain import explain
 from rackproof.checker.explain.footing import of_report
 from rackproof.checker.report.ci.checks import Check, checks
-from rackproof.checker.report.escaping import MENTIONS, UNSEEN, fenced, in_markdown, line
+from rackproof.checker.report.escaping import UNSEEN, fenced, in_markdown, line, unlinked
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.verdicts import counted
@@ -60,7 +60,7 @@ def _head(reports: Sequence[Report], wrong: Sequence[Check]) -> str:
     if wrong:
         lines += ["| | target | what | where | what is wrong |", "|---|---|---|---|---|"]
         lines += [
-            _row(mark(check), check.report.target, check.title, _where(check), check.wrong or "")
+            _row(mark(check), check.report.target, check.title, _where(check), check.message)
             for check in wrong
         ]
         lines.append("")
@@ -92,7 +92,7 @@ def _details(check: Check) -> str:
 
 def _opened(title: str) -> str:
     """The beginning of what is folded away; Markdown is not read in it, names of people are."""
-    told = UNSEEN.join(map(html.escape, MENTIONS.split(line(title))))
+    told = UNSEEN.join(map(html.escape, unlinked(line(title))))
     return f"<details><summary>{told}</summary>"
 
 

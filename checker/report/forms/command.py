@@ -171,7 +171,7 @@ def _is(result: Result) -> str:
 
 def _write(text: str, out: str | None) -> None:
     if out is None or out == "-":
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)  # as in a file, whatever a terminal reads
         return
     try:
         Path(out).write_text(text, encoding="utf-8")

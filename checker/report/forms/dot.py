@@ -78,13 +78,14 @@ def _edges(explanation: Explanation) -> Iterator[str]:
 
 def _end(explanation: Explanation) -> Iterator[str]:
     """The violation; the way back of a loop."""
-    trace = explanation.trace
+    trace, broken = explanation.trace, explanation.broken
     last = f"s{len(trace.steps)}" if trace.steps else "start"
     if trace.loop is not None:
         label = quoted("and again, for ever")
         yield f"{last} -> s{trace.loop + 1} [label={label}, style=bold, constraint=false];"
     if explanation.prop is not None:
-        label = quoted(f"{explanation.prop.name} is violated")
+        told = f": {' '.join(broken)}" if broken else ""
+        label = quoted(f"{explanation.prop.name} is violated{told}")
         yield f"violation [label={label}, shape=octagon, style=solid, {FAULT}];"
         causes = [m.number for m in explanation.moments if any(END in n for n in m.users.values())]
         yield from (f's{number} -> violation [color="#b3261e"];' for number in causes)

@@ -10,6 +10,7 @@ from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.escaping import fenced, in_markdown, line, link
 from rackproof.checker.report.explained import MOST_TOLD, changes_in_words, since_in_words
 from rackproof.checker.report.forms.mermaid import mermaid
+from rackproof.checker.report.setting import source_label
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
 
@@ -62,7 +63,8 @@ def _heading(explanation: Explanation) -> Iterator[str]:
             yield ">"
             yield f"> Why it matters: {in_markdown(prop.why)}"
         yield ""
-    told = {"As reported": explanation.source, "Scope": explanation.scope}
+    source = explanation.source or ""
+    told = {source_label(source): source, "Scope": explanation.scope}
     for name, text in told.items():
         if text:
             yield f"{name}: {link(text)}"
@@ -133,6 +135,8 @@ def _diagram(explanation: Explanation) -> Iterator[str]:
 
 
 def _where(explanation: Explanation) -> Iterator[str]:
+    for sentence in explanation.broken:
+        yield from (f"**{in_markdown(sentence)}**", "")
     if explanation.where:
         end = ":" if explanation.failing else "."
         yield from (in_markdown(explanation.where + end), "")
@@ -208,7 +212,8 @@ def _near_miss(explanation: Explanation) -> Iterator[str]:
 
 def _mend(mend: Mend) -> str:
     verdict = f": {mend.verdict}" if mend.verdict else ""
-    effects = "".join(f"; but {effect} is violated with it" for effect in mend.side_effects)
+    told = ", ".join(mend.side_effects)
+    effects = f"; violated with it: {told}" if told else ""
     changes = "; ".join(mend.changes)
     return f"- {in_markdown(f'{changes}{verdict} ({mend.source}){effects}')}"
 

@@ -97,12 +97,13 @@ class _Diagram:
     def _end(self) -> Iterator[str]:
         if self.explanation.trace.loop is not None:
             yield "    end"
-        prop = self.explanation.prop
+        prop, broken = self.explanation.prop, self.explanation.broken
         if prop is not None:
             names = [*self.lanes.values()]
             across = f"{names[0]},{names[-1]}" if names[1:] else names[0]
             yield f"    {VIOLATION}"
-            yield f"    Note over {across}: violated#58; {quoted(prop.name)}"
+            told = f"{prop.name}: {' '.join(broken)}" if broken else prop.name
+            yield f"    Note over {across}: violated#58; {quoted(told)}"
             yield "    end"
 
     def _within(self, steps: Sequence[Sequence[str]], room: int) -> Iterator[str]:

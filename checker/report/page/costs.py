@@ -1,12 +1,14 @@
 """What a run costs over its time: when its steps happen, who waits, and what is spent, in pixels.
 
+From left to right goes one moment after another, as far apart as there is room for them all: most
+of a run often happens within a thousandth of it.
+
 All of it for the run in which every step happens as early as it can.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +27,8 @@ WIDTH: Final = 560
 """Pixels for the time axis."""
 LETTER: Final = 7
 """Pixels of a letter."""
-TICKS: Final = 5
+LABEL: Final = 74
+"""Pixels of a moment in words."""
 HIGH: Final = 34
 """Pixels of a curve."""
 
@@ -80,16 +83,27 @@ class Costs:
         """How long all of it takes."""
         return self.times[-1]
 
-    def x(self, time: Fraction | float) -> float:
-        """Where a time is."""
-        return round(LEFT + WIDTH * float(time) / (float(self.whole) or 1.0), 1)
+    @cached_property
+    def _columns(self) -> dict[Fraction, float]:
+        """Where each moment at which something happens is: all of them as far apart."""
+        distinct = sorted(set(self.times))
+        pitch = WIDTH / max(1, len(distinct) - 1)
+        return {time: round(LEFT + pitch * number, 1) for number, time in enumerate(distinct)}
+
+    def x(self, time: Fraction) -> float:
+        """Where a moment is at which something happens."""
+        return self._columns[time]
 
     @property
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Round times along the axis."""
-        pace = _round(float(self.whole) / TICKS)
-        for number in range(math.floor(float(self.whole) / pace + 1e-9) + 1 if pace else 1):
-            yield self.x(number * pace), in_units(number * pace)
+        """The moments along the axis, as many as there is room for; the last is one of them."""
+        free = float(LEFT + WIDTH + LABEL)
+        found = []
+        for time, x in reversed(self._columns.items()):
+            if free - x >= LABEL:
+                found.append((x, in_units(time)))
+                free = x
+        return reversed(found)
 
     @property
     def marks(self) -> Iterator[Mark]:
@@ -160,7 +174,8 @@ class Costs:
         yield from _some(
             self._curve("tokens recomputed", lambda c: c.tokens_recomputed, lambda n: f"{n:,.0f}")
         )
-        yield from _some(self._curve("energy", lambda c: c.joules, joules_in_words))
+        if computes_again(self.explanation):
+            yield from _some(self._curve("energy", lambda c: c.joules, joules_in_words))
 
     def _curve(
         self, name: str, of: Callable[[Charge], float], words: Callable[[float], str]
@@ -175,17 +190,14 @@ class Costs:
         return Curve(name, f"{path}H{LEFT + WIDTH}", words(sums[-1]))
 
 
+def computes_again(explanation: Explanation) -> bool:
+    """Whether some tokens are computed again: what energy there is to tell of is spent on that."""
+    return any(m.charge and m.charge.tokens_recomputed for m in explanation.moments)
+
+
 def _some(curve: Curve | None) -> Iterator[Curve]:
     if curve is not None:
         yield curve
-
-
-def _round(value: float) -> float:
-    """A round number that is not less: 1, 2 or 5 times a power of ten."""
-    if value <= 0:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(n * power for n in (1, 2, 5, 10) if n * power >= value * 0.999)
 
 
 def costs(explanation: Explanation) -> Costs | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
@@ -15,6 +16,9 @@ from rackproof.model.kernel import Kind, Lane
 WIDE: Final = 76
 NARROW: Final = 64
 """From lane to lane, where there are few and where there are many."""
+WIDEST: Final = 120
+LETTER: Final = 8.2
+"""Pixels of a letter of a name, at most."""
 FEW: Final = 6
 """Lanes that have room enough to stand far apart."""
 MANY: Final = 9
@@ -92,8 +96,11 @@ class Diagram:
 
     @property
     def pitch(self) -> int:
-        """From lane to lane."""
-        return WIDE if len(self.lanes) <= FEW else NARROW
+        """From lane to lane: so that no part of a name has to be broken, if it is not too long."""
+        ends = r"[\s-]" if self.is_wide else r"\s"
+        parts = (part for lane in self.lanes for part in re.split(ends, lane.name))
+        longest = round(LETTER * max(map(len, parts), default=0)) + 10
+        return max(WIDE if len(self.lanes) <= FEW else NARROW, min(longest, WIDEST))
 
     @property
     def is_wide(self) -> bool:

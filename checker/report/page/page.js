@@ -37,6 +37,7 @@ const last = rows.length;
 const scrubber = one("#scrubber");
 const box = one(".diagram");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const small = matchMedia("(max-width: 50rem)");
 let current = -1;
 
 function title(number) {
@@ -58,6 +59,7 @@ function reveal(row) {
   const above = outer.top - inner.top - head - 8;
   const below = outer.bottom - inner.bottom + foot + 8;
   const top = above < 0 ? above : Math.max(0, below);
+  if (small.matches) return void row.scrollIntoView({ block: "nearest" });
   const left = box.classList.contains("wide") ? aside(row) : 0;
   if (top || left) box.scrollBy({ top, left, behavior: calm.matches ? "auto" : "smooth" });
 }
@@ -88,39 +90,70 @@ function showParticulars(number) {
   one("#particulars").replaceChildren(copy);
 }
 
+// A text in which names are not broken between lines, as in the rest of the page.
+function named(text) {
+  const made = element("bdi");
+  for (const piece of text.split(/([\w.@[\]]+(?:-[\w.@[\]]+)+)/)) {
+    made.append(/\w-\w/.test(piece) && piece.length <= 30 ? element("span", piece, "nb") : piece);
+  }
+  return made;
+}
+
 function beliefRow([, [who, subject, believed, truth, agrees]]) {
   const row = element("tr", "", agrees ? "" : "wrong");
-  const heading = element("th");
-  heading.scope = "row";
-  heading.append(element("bdi", who));
-  row.append(heading);
-  for (const text of [subject, believed, truth]) {
-    const cell = element("td");
-    cell.append(element("bdi", text));
+  const labels = ["Who", "Of", "Believes", "Truth"];
+  [who, subject, believed, truth].forEach((text, i) => {
+    const cell = element(i ? "td" : "th");
+    if (!i) cell.scope = "row";
+    cell.dataset.label = labels[i];
+    cell.append(named(text));
     row.append(cell);
-  }
-  row.append(element("td", agrees ? "yes" : "✕ no"));
+  });
   return row;
 }
 
+function fill(table, beliefs) {
+  one("tbody", table).replaceChildren(...beliefs.map(beliefRow));
+  table.hidden = !beliefs.length;
+}
+
 function showBeliefs(number) {
-  const body = one("#beliefs tbody");
-  if (!body) return;
+  if (!one("#beliefs")) return;
   const held = courses.beliefs.at(number).filter(([, belief]) => belief);
-  held.sort(([, a], [, b]) => a[4] - b[4]);
-  body.replaceChildren(...held.map(beliefRow));
+  const mistaken = held.filter(([, belief]) => !belief[4]);
+  const others = held.filter(([, belief]) => belief[4]);
+  fill(one("#beliefs"), mistaken);
+  fill(one("#true-beliefs"), others);
+  one("#all-true").hidden = mistaken.length > 0;
+  one("#true-count").textContent = others.length;
+}
+
+const gravest = ["failed", "suspect", "busy"];
+
+// What several are like, each condition once.
+function together(names, sites) {
+  const counts = new Map();
+  for (const name of names) {
+    const [condition = "gone"] = sites.get(name) ?? [];
+    counts.set(condition, (counts.get(condition) ?? 0) + 1);
+  }
+  const told = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  return told.length === 1 ? told[0][0] : told.map(([what, n]) => `${n} ${what}`).join(", ");
 }
 
 function showRack(number) {
-  const boxes = all("#rack [data-site]");
+  const boxes = all("#rack [data-site], #rack [data-sites]");
   if (!boxes.length) return;
   const sites = new Map(courses.sites.at(number));
+  one("#racked-when").textContent = number ? `after step ${number}` : "before the first step";
   for (const each of boxes) {
-    const [condition = "gone", ...notes] = sites.get(each.dataset.site) ?? [];
-    each.dataset.condition = condition;
+    const members = each.dataset.sites ? JSON.parse(each.dataset.sites) : [each.dataset.site];
+    const condition = together(members, sites);
+    each.dataset.condition = gravest.find((one) => condition.includes(one)) ?? condition;
     one(":scope > .site .condition", each).textContent = condition;
-    const lines = notes.map((note) => element("li", note));
-    one(":scope > .notes", each).replaceChildren(...lines);
+    if (each.dataset.sites) continue;
+    const [, ...notes] = sites.get(each.dataset.site) ?? [];
+    one(":scope > .notes", each).replaceChildren(...notes.map((note) => element("li", note)));
   }
 }
 
@@ -143,13 +176,13 @@ function show(number) {
   showState(number);
 }
 
-function go(number, { announce = true, link = true } = {}) {
+function go(number, { announce = true, link = true, scroll = true } = {}) {
   const next = Math.min(last, Math.max(0, number));
   if (next === current) return;
   current = next;
   mark(next);
-  reveal(rows[Math.max(0, next - 1)]);
   show(next);
+  if (scroll || !small.matches) reveal(rows[Math.max(0, next - 1)]);
   scrubber.value = next;
   scrubber.setAttribute("aria-valuetext", title(next));
   one("#position").textContent = title(next);
@@ -166,9 +199,10 @@ function linked() {
 function follow() {
   const number = linked();
   if (number === null) return;
-  one(".run").scrollIntoView();
+  if (!small.matches) one(".run").scrollIntoView();
   go(number, { link: false });
-  reveal(rows[Math.max(0, number - 1)]);
+  if (small.matches) rows[Math.max(0, number - 1)]?.scrollIntoView();
+  else reveal(rows[Math.max(0, number - 1)]);
 }
 
 const keys = {
@@ -245,7 +279,8 @@ function begin() {
   addEventListener("beforeprint", () => show(last));
   addEventListener("afterprint", () => show(current));
   filter();
-  go(linked() ?? Math.min(1, last), { announce: false, link: false });
+  const start = Number(box?.dataset.start ?? 0);
+  go(linked() ?? start, { announce: false, link: false, scroll: false });
   addEventListener("load", follow);
 }
 

@@ -16,26 +16,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rackproof.checker.explain import Explanation
 from rackproof.checker.explain.drawn import picture
+from rackproof.checker.glossary import TERMS, Word
 from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.page import summary
-from rackproof.checker.report.page.costs import costs
+from rackproof.checker.report.page.costs import computes_again, costs
 from rackproof.checker.report.page.course import course, script_data
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
+from rackproof.checker.report.page.turns import keyed
 from rackproof.checker.report.setting import meaning
 from rackproof.checker.report.steps import changed
+from rackproof.checker.report.timed import Time, times_of
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import Belief, Site
+from rackproof.model.kernel import Belief, Charge, Site
 
 HERE: Final = Path(__file__).parent
+FEW: Final = 6
+"""Steps of another run that are told at once; the rest is folded."""
 LINKED: Final = ("http", "https")
 
 
@@ -64,11 +70,17 @@ def page(
         rows=_rows(told, diagram),
         initial=_initial(told),
         beliefs=_beliefs(told)[-1],
+        believed=any(_beliefs(told)),
+        times=_times(told),
+        same_steps=_same_steps(told),
+        few=FEW,
+        spoken=spoken,
         rack=drawn_rack(told.trace.system, told.states),
         costs=costs(told),
         total=_total(told),
         summary=summary,
         chances=summary.chances(told),
+        start=summary.start(told),
         is_replay=bool(told.facts or told.complaints or told.prop is None),
         data=script_data(_courses(told)),
         style=style,
@@ -94,8 +106,43 @@ def environment() -> Environment:
         finalize=_shown,
     )
     made.filters["counted"] = counted
-    made.filters["time"] = in_units
+    made.filters["time"] = lambda seconds: micro(in_units(seconds))
+    made.filters["micro"] = micro
+    made.filters["words"] = words
+    made.filters["coded"] = coded
+    made.filters["visible"] = visible
     return made
+
+
+_NAME: Final = re.compile(r"(?<![\w-])(?=[\w.@\[\]-]{3,30}(?![\w-]))[\w.@\[\]]+(?:-[\w.@\[\]]+)+")
+"""A name that a line had better not break in."""
+_MICRO: Final = re.compile(r"(?<=\d )us\b")
+
+
+def micro(text: str) -> str:
+    """A text with microseconds as they are written where there are all signs."""
+    return _MICRO.sub("\N{MICRO SIGN}s", text)
+
+
+def words(text: str) -> Markup:
+    """A text in which no name of a few parts is broken between lines, and with its units."""
+    plain, found, at = micro(visible(text)), Markup(), 0
+    for name in _NAME.finditer(plain):
+        whole = Markup('<span class="nb">{}</span>').format(name[0])
+        found, at = found + plain[at : name.start()] + whole, name.end()
+    return found + plain[at:]
+
+
+def coded(text: str) -> Markup:
+    """A text in which what stands between back ticks is code."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return words(text)
+    code = Markup("<code>{}</code>")
+    return Markup().join(
+        code.format(visible(piece)) if number % 2 else words(piece)
+        for number, piece in enumerate(pieces)
+    )
 
 
 def _shown(value: Any) -> Any:
@@ -149,7 +196,7 @@ def _data(name: str, text: str) -> str:
 def _rows(told: Explanation, diagram: Diagram) -> list[dict[str, Any]]:
     """Each step: as it is drawn, what it changed and cost, which fault it is, whose mistake."""
     faults, found = 0, []
-    for row, (wrong, over) in zip(diagram.rows, summary.mistakes(told), strict=True):
+    for row, some in zip(diagram.rows, summary.course_of_beliefs(told), strict=True):
         moment = row.moment
         faults += moment.step.is_fault
         found.append(
@@ -159,17 +206,23 @@ def _rows(told: Explanation, diagram: Diagram) -> list[dict[str, Any]]:
                 "kind": moment.step.firing.transition.kind,
                 "fault": faults if moment.step.is_fault else 0,
                 "changes": list(changed(moment.step, told.fields)),
-                "cost": amount_in_words(moment.charge) if moment.charge else [],
-                "wrong": wrong,
-                "over": over,
+                "cost": amount_in_words(_telling(told, moment.charge)),
+                "turns": some,
+                "wrong": [turn for turn in some if turn.is_new],
                 "repeats": told.trace.loop is not None and moment.number > told.trace.loop,
             }
         )
     return found
 
 
+def _telling(told: Explanation, charge: Charge | None) -> Charge:
+    """What a step costs, without energy where nothing is computed again."""
+    charge = charge or Charge()
+    return charge if computes_again(told) else attrs.evolve(charge, joules=0.0)
+
+
 def _total(told: Explanation) -> list[str]:
-    charges = [moment.charge for moment in told.moments if moment.charge]
+    charges = [_telling(told, moment.charge) for moment in told.moments]
     return amount_in_words(sum(charges[1:], charges[0])) if charges else []
 
 
@@ -180,6 +233,29 @@ def _initial(told: Explanation) -> list[tuple[str, str, str, bool]]:
         (told.name(field), first[field.label], last[field.label], field.label in told.reads)
         for field in told.fields.all
     ]
+
+
+def _times(told: Explanation) -> Sequence[Time]:
+    """The times that a run, or the one that is compared with it, depends on."""
+    if told.in_time is not None:
+        return told.in_time.times
+    return times_of(told.timing) if told.timing else ()
+
+
+def _same_steps(told: Explanation) -> bool:
+    """Whether the run that is possible has the steps of the run itself."""
+    shown = told.in_time.shown if told.in_time else None
+    if shown is None:
+        return False
+    own, others = told.trace.steps, shown.timing.trace.steps
+    return [str(step.words) for step in own] == [str(step.words) for step in others]
+
+
+def spoken(html: str) -> list[Word]:
+    """The terms that a page uses."""
+    text = re.sub(r"<[^>]*>", "", html).lower()
+    names = {word.name: word.name.replace("-", " ") for word in TERMS.values()}
+    return [w for w in TERMS.values() if re.search(rf"\b{names[w.name]}(s|es)?\b", text)]
 
 
 def _beliefs(told: Explanation) -> list[Sequence[Belief]]:
@@ -201,7 +277,8 @@ def _courses(told: Explanation) -> dict[str, object]:
 
 def _believed(beliefs: Sequence[Belief]) -> dict[str, tuple[str | bool, ...]]:
     return {
-        f"{b.who}\0{b.subject}": (b.who, b.subject, b.believed, b.truth, b.agrees) for b in beliefs
+        "\0".join(map(str, key)): (b.who, b.subject, b.believed, b.truth, b.agrees)
+        for key, b in keyed(beliefs).items()
     }
 
 

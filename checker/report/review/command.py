@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import Folder
 from rackproof.checker.report.review.render import Site
 from rackproof.checker.report.review.study import Study, study
+from rackproof.checker.report.shell import commanded
 from rackproof.checker.session import Session
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import expand
@@ -89,4 +89,4 @@ class Review:
         flags = "".join(f" {flag}" for flag in asked.flags(self.session.options))
         title = ["--title", self.title] if self.title else []
         full = ["--full"] if self.full else []
-        return f"{flags} {shlex.join([*title, *full, '--out', str(self.folder)])}"
+        return f"{flags} {commanded(*title, *full, '--out', str(self.folder))}"

@@ -12,6 +12,7 @@ from typing import Final
 
 from attrs import define, field
 
+from rackproof.checker.report.names import numbered, slug
 from rackproof.checker.verify import AS_REPORTED, Report, Run
 from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.worlds import InputError
@@ -21,7 +22,6 @@ LIST: Final = "report.json"
 PAGES: Final = ("index.html", "machines.html", "recovery.html", "costs.html")
 RUNS: Final = "counterexamples"
 PROOFS: Final = "certificates"
-LONGEST: Final = 80
 _OWN: Final = re.compile(r"(counterexamples/|certificates/)?[a-z0-9][a-z0-9_-]*(\.[a-z0-9]+)+")
 
 
@@ -59,11 +59,8 @@ class Folder:
 
         Of texts that come to the same, the later are numbered; so are those whose file is there.
         """
-        first = re.sub(r"[^a-z0-9]+", "-", text.lower())[:LONGEST].strip("-") or "unnamed"
-        stem, number = first, 1
-        while self._is_taken(f"{folder}/{stem}", suffixes):
-            number += 1
-            stem = f"{first}-{number}"
+        first = slug(text) or "unnamed"
+        stem = numbered(first, lambda name: self._is_taken(f"{folder}/{name}", suffixes))
         self.taken.add(f"{folder}/{stem}")
         return stem
 

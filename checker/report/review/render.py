@@ -24,6 +24,7 @@ from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.told import certificates, entry
 from rackproof.checker.report.review.violations import Violation, pages, violations
 from rackproof.checker.report.screen import shown
+from rackproof.checker.report.setting import source_label
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, counted
 
@@ -146,6 +147,7 @@ def _environment() -> Environment:
     )
     made.filters["counted"] = counted
     made.filters["safe_address"] = safe
+    made.filters["source_label"] = source_label
     return made
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from rackproof.model.kernel import Belief
-from rackproof.model.picture.beliefs.blocks import of_blocks
+from rackproof.model.picture.beliefs.blocks import of_blocks, of_room
 from rackproof.model.picture.beliefs.indexed import of_index
 from rackproof.model.picture.beliefs.linked import of_links, of_rooms
 from rackproof.model.picture.beliefs.requests import of_requests
@@ -26,6 +26,7 @@ CONCERNS = (
     of_requests,
     of_transfers,
     of_blocks,
+    of_room,
     of_links,
     of_rooms,
     of_index,

@@ -178,6 +178,8 @@ def of_rooms(cast: Cast, world: World) -> Iterator[Belief]:
             yield Belief(cast.decode_side, name, "is the number of one request", truth, False)
         elif room.guest is not Guest.NONE:
             yield _status(cast, name, room)
+        if room.sending and room.status is Status.FAILED and not room.crashed:
+            yield Belief(cast.prefill_side, name, "is transferring", "has failed", False)
 
 
 def _status(cast: Cast, name: str, room: Room) -> Belief:

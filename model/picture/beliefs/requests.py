@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from rackproof.model.endpoint import Process
 from rackproof.model.kernel import Belief
-from rackproof.model.kv import Hold, Load, waits_in_vain
+from rackproof.model.kv import Hold, Load, given_up
+from rackproof.model.picture.beliefs.soon import is_told
+from rackproof.model.picture.beliefs.transfers import nothing_comes
 from rackproof.model.picture.cast import FRONTEND, GATEWAY, ROUTER, Cast
 from rackproof.model.picture.words import PROCESS, answers, counted
 from rackproof.model.request import TERMINAL, Phase
 from rackproof.model.sorts import Blocks, Requests
-from rackproof.model.stream import Attempt, Finish, Link, Stage, Stream
+from rackproof.model.stream import Attempt, Finish, Link, Stage, Stream, limit, receive_end
 from rackproof.model.world import World
 
 
@@ -20,6 +22,7 @@ def of_requests(cast: Cast, world: World) -> Iterator[Belief]:
     for request in range(len(world.requests)):
         yield from _whereabouts(cast, world, request)
         yield from _delivery(cast, world, request)
+        yield from _tokens(cast, world, request)
         yield from _outcome(cast, world, request)
         yield from _bookings(cast, world, request)
     if world.sessions and world.session is not None:
@@ -34,14 +37,16 @@ def _whereabouts(cast: Cast, world: World, request: int) -> Iterator[Belief]:
     if current is None:
         return
     here, load = world.streams[request].attempts[current], world.loads[request].attempts[current]
+    told = is_told(world, request, current)
     match world.requests[request].phase:
         case Phase.DECODING if here.worker is not None:
             truth, fine = _decoding(cast, world, request, current, here.worker)
-            yield Belief(FRONTEND, name, f"is served by {cast.worker(here.worker)}", truth, fine)
+            believed = f"is served by {cast.worker(here.worker)}"
+            yield Belief(FRONTEND, name, believed, truth, fine, told and not fine)
         case Phase.PREFILLING if load.prefill is not None:
             truth, fine = _prefilling(cast, world, request, current, load.prefill)
             believed = f"has its prefill computed by {cast.worker(load.prefill)}"
-            yield Belief(FRONTEND, name, believed, truth, fine)
+            yield Belief(FRONTEND, name, believed, truth, fine, told and not fine)
         case Phase.READY if load.prefill is not None:
             truth, fine = _kept(cast, world, request, current, load.prefill)
             believed = f"has its KV on {cast.worker(load.prefill)}"
@@ -59,7 +64,7 @@ def _decoding(
         return f"is not known to {name}, which has started again", False
     if here.link is Link.BROKEN:
         return f"is cut off from {name}: the connection broke", False
-    if waits_in_vain(world, request, attempt):
+    if nothing_comes(world, request, attempt):
         return f"waits at {name} for KV that does not come", False
     if here.finish is not Finish.NONE:
         return f"was generated to its end by {name}", True
@@ -127,14 +132,39 @@ def _flaws(stream: Stream) -> Iterator[str]:
         yield "the client got more than it asked for"
 
 
+def _tokens(cast: Cast, world: World, request: int) -> Iterator[Belief]:
+    """Where in the output the frontend, or the worker that serves a request, takes it to be."""
+    stream, current = world.streams[request], world.retries[request].current
+    name, phase = cast.called(Requests, request), world.requests[request].phase
+    left, all_of_it = "has tokens left to generate", "has all the tokens that it asked for"
+    if phase is Phase.QUEUED and stream.delivered >= world.max_tokens:
+        yield Belief(FRONTEND, name, left, all_of_it, False)
+    if current is None or given_up(world, request, current):
+        return
+    here = stream.attempts[current]
+    if here.worker is None or here.severed or not answers(world, here.worker):
+        return
+    who, most = cast.worker(here.worker), limit(world, request, here)
+    if here.finish is not Finish.NONE:
+        if here.sent < most:
+            truth = f"has {here.sent} of its {counted(most, 'token')} sent"
+            yield Belief(who, name, "has all its tokens sent", truth, False)
+    elif here.stage is not Stage.OVER and here.sent < stream.delivered:
+        number = here.sent + 1
+        truth = f"has had token {number} delivered already"
+        yield Belief(who, name, f"comes to token {number} next", truth, False)
+    elif here.stage is Stage.RUNNING and world.max_tokens <= here.sent < most:
+        yield Belief(who, name, left, all_of_it, False)
+
+
 def _outcome(cast: Cast, world: World, request: int) -> Iterator[Belief]:
     """Whether a request is over, or past saving, as is thought."""
     here, retry = world.requests[request], world.retries[request]
     name, over = cast.called(Requests, request), here.phase in TERMINAL
     if world.streams[request].finished and not over:
-        yield Belief(FRONTEND, name, "is not over yet", "has ended for its client", False)
-    if here.gone and not over:
-        yield Belief(FRONTEND, name, "is wanted until its prefill is done", "is nobody's", False)
+        current = retry.current
+        ends = current is not None and receive_end(world, request, current) is not None
+        yield Belief(FRONTEND, name, "is not over yet", "has ended for its client", False, ends)
     if here.phase is Phase.FAILED and here.needless:
         yield Belief(FRONTEND, name, "has nobody left", "could have been tried again", False)
     if retry.refused:
@@ -144,16 +174,30 @@ def _outcome(cast: Cast, world: World, request: int) -> Iterator[Belief]:
 
 
 def _bookings(cast: Cast, world: World, request: int) -> Iterator[Belief]:
-    """Which workers the router counts a request against."""
-    phase = world.requests[request].phase
-    for worker in sorted(world.retries[request].booked):
+    """Which workers the router counts a request against.
+
+    What becomes of a request that waits for a worker is for the frontend to find out first.
+    """
+    phase, retry = world.requests[request].phase, world.retries[request]
+    for worker in sorted(retry.booked):
         name = cast.called(Requests, request)
         believed = f"takes up room on {cast.worker(worker)}"
         if phase in TERMINAL:
-            yield Belief(ROUTER, name, believed, f"is {phase.value}", False)
-        else:
+            told = not retry.release_lost
+            yield Belief(ROUTER, name, believed, f"is {phase.value}", False, told)
+        elif phase is Phase.QUEUED or answers(world, worker):
             truth, fine = _held_by(cast, world, request, worker)
-            yield Belief(ROUTER, name, believed, truth, fine)
+            told = _is_ending(world, request, worker)
+            yield Belief(ROUTER, name, believed, truth, fine, told and not fine)
+
+
+def _is_ending(world: World, request: int, worker: int) -> bool:
+    """Whether the end of a request, or its failure, is on its way from a worker."""
+    current = world.retries[request].current
+    if current is None or world.streams[request].attempts[current].worker != worker:
+        return False
+    finished = world.streams[request].attempts[current].finish is not Finish.NONE
+    return finished or is_told(world, request, current)
 
 
 def _held_by(cast: Cast, world: World, request: int, worker: int) -> tuple[str, bool]:

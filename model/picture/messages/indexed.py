@@ -40,7 +40,7 @@ INDEXED: Final[dict[str, Between]] = {
     "engine_restart": alone(worker),
     "rejoin": alone(worker),
     "publisher_move": alone(worker),
-    "reregistration": alone(worker),
+    "reregistration": alone(router),
     "router_restart": alone(router),
     "read_for_split": (index, router),
     "apply_stored": (router, index),

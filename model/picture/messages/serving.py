@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rackproof.model.endpoint import ANSWERS
+from rackproof.model.endpoint import Process
 from rackproof.model.kv import Hold
 from rackproof.model.picture.scene import (
     Between,
@@ -14,7 +14,6 @@ from rackproof.model.picture.scene import (
     discovery,
     front,
     frontend,
-    peer,
     poster,
     prefilling,
     router,
@@ -25,13 +24,28 @@ from rackproof.model.picture.scene import (
     worker,
 )
 from rackproof.model.protocol import Transfer
+from rackproof.model.request import Phase
 from rackproof.model.stream import Link, Stage
 
 
-def _cut_off(scene: Scene) -> bool:
-    """Whether a stream broke on its way, its worker being there."""
-    answers = scene.before.endpoints[scene.ids["worker"]].process in ANSWERS
-    return scene.attempt.link == Link.BROKEN and answers
+def _says_so(scene: Scene) -> bool:
+    """Whether a worker ends a stream itself: as it stops, or because of an error."""
+    stopped = scene.before.endpoints[scene.ids["worker"]].process is Process.STOPPED
+    return stopped or (scene.attempt.link is Link.ERROR and _is_its_own(scene))
+
+
+def _is_its_own(scene: Scene) -> bool:
+    return scene.attempt.worker == scene.ids["worker"]
+
+
+def _is_double(scene: Scene) -> bool:
+    """Whether the router takes a request for one that it has already."""
+    return bool(scene.before.retries[scene.ids["request"]].booked)
+
+
+def _is_heard_of(scene: Scene) -> bool:
+    """Whether discovery is there to say anything."""
+    return scene.before.discovery_up
 
 
 def _fenced(scene: Scene) -> bool:
@@ -40,9 +54,9 @@ def _fenced(scene: Scene) -> bool:
 
 
 def _is_told(scene: Scene) -> bool:
-    """Whether the frontend hears of it."""
-    request = scene.ids["request"]
-    return scene.before.requests[request] != scene.after.requests[request]
+    """Whether the frontend is told that KV is ready."""
+    was, now = (world.requests[scene.ids["request"]].phase for world in (scene.before, scene.after))
+    return was is not now and now is Phase.READY
 
 
 def _releases(scene: Scene) -> bool:
@@ -51,10 +65,10 @@ def _releases(scene: Scene) -> bool:
 
 
 def _asks_or_releases(scene: Scene) -> bool:
-    """Whether a worker that has room asks for KV, or says that it needs none."""
+    """Whether a worker that has room reads KV or asks for it, or says that it needs none."""
     attempts = scene.after.streams[scene.ids["request"]].attempts
-    asks = attempts[scene.ids["attempt"]].stage == Stage.LOADING
-    return asks or _releases(scene)
+    loads = attempts[scene.ids["attempt"]].stage is Stage.LOADING
+    return (loads and (_pushes(scene) or scene.load_after.flying > 0)) or _releases(scene)
 
 
 def _pushes(scene: Scene) -> bool:
@@ -72,14 +86,14 @@ def _on_tray(scene: Scene) -> str:
 
 REQUESTS: Final[dict[str, Between]] = {
     "leave": (client, front),
-    "dispatch": (router, worker),
+    "dispatch": (router, where(_is_double, router, worker)),
     "dispatch_without_prefill": (router, worker),
     "dispatch_decode": (router, worker),
     "nobody_left": (router, frontend),
     "start_stream": (worker, frontend),
     "refuse": (worker, frontend),
     "prefill_error": alone(worker),
-    "notice": (where(_cut_off, frontend, worker), frontend),
+    "notice": (where(_says_so, worker, frontend), frontend),
     "stream_timeout": alone(frontend),
     "cancel_pending": (discovery, frontend),
     "ask_again": (client, front),
@@ -102,7 +116,7 @@ TRANSFERS: Final[dict[str, Between]] = {
     "drop_prefill": (frontend, worker),
     "admit": (worker, where(_asks_or_releases, prefilling, worker)),
     "hold_expires": alone(source_home),
-    "slow_read": alone(serving),
+    "slow_read": alone(prefilling),
     "long_queue": alone(where(_queued_for_decode, serving, prefilling)),
     "lost_ack": alone(serving),
     "post": (
@@ -126,11 +140,11 @@ WORKERS: Final[dict[str, Between]] = {
     "resume": alone(worker),
     "tray_loss": alone(_on_tray),
     "drain": alone(worker),
-    "grace_ends": (worker, frontend),
-    "self_fence": (discovery, worker),
-    "fail_health_check": (worker, peer),
+    "grace_ends": alone(worker),
+    "self_fence": (where(_is_heard_of, discovery, worker), worker),
+    "fail_health_check": alone(worker),
     "clock_skew": alone(worker),
-    "lease_expires": (worker, discovery),
+    "lease_expires": alone(discovery),
     "lost_renewal": alone(worker),
     "churn": alone(discovery),
     "mirror_catches_up": (discovery, router),

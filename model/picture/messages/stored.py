@@ -14,6 +14,7 @@ from rackproof.model.picture.scene import (
     named,
     segment,
     store_client,
+    where,
 )
 from rackproof.model.sorts import Clients
 
@@ -24,6 +25,11 @@ def _first_rank(scene: Scene) -> str:
 
 def _last_rank(scene: Scene) -> str:
     return scene.cast.names[Clients][-1]
+
+
+def _lets_go(scene: Scene) -> bool:
+    """Whether the client has the master hold an object for it."""
+    return scene.before.readers[scene.ids["client"]].pins > 0
 
 
 _metadata: Final = named(METADATA)
@@ -44,7 +50,7 @@ STORED: Final[dict[str, Between]] = {
     "trust": alone(store_client),
     "agree": (_first_rank, _last_rank),
     "fall_back": alone(store_client),
-    "use": (store_client, master),
+    "use": (store_client, where(_lets_go, master, store_client)),
     "lock_objects": (store_client, master),
     "start_put": (master, store_client),
     "put_refused": (master, store_client),
@@ -54,10 +60,10 @@ STORED: Final[dict[str, Between]] = {
     "write_breaks_off": alone(store_client),
     "put_failure": alone(store_client),
     "free_again": (store_client, master),
-    "evict_object": (master, lender),
-    "pressure": (master, lender),
+    "evict_object": alone(master),
+    "pressure": alone(master),
     "removal": (named(USER), master),
-    "reclaim": (master, lender),
+    "reclaim": alone(master),
     "disk_eviction": alone(lender),
     "client_crash": alone(store_client),
     "sweep_pins": alone(master),

@@ -20,6 +20,7 @@ from rackproof.checker.report.ci.github import LONGEST, MOST, commands
 from rackproof.checker.report.ci.junit import as_junit
 from rackproof.checker.report.ci.sarif import as_sarif
 from rackproof.checker.report.ci.summary import as_summary
+from rackproof.checker.report.escaping import line
 from rackproof.checker.report.plain import as_text
 from rackproof.checker.report.shell import argument
 from rackproof.checker.targets import expand
@@ -42,7 +43,10 @@ def break_down(world: World) -> World | None:
 
 @kernel.always(name=NAME)
 def stays_off(world: World) -> bool:
-    """It stays off {text}"""
+    """It stays off {text}
+
+    Broken: It is on {text}
+    """
     return not world.on
 
 world = kernel.System(NAME, World(), (break_down,), (stays_off,), {{}})
@@ -106,6 +110,7 @@ def test_a_command_of_github_is_one_and_says_what_they_are(report: Report) -> No
     assert found is not None
     properties = dict(pair.split("=", 1) for pair in found[1].split(","))
     assert properties.keys() == {"file", "line", "title"}
+    assert "@me <b>`|%0A%3A%3Aerror%3A%3A/own.py" in properties["file"]
     decoded = properties["title"].replace("%2C", ",").replace("%3A", ":").replace("%25", "%")
     assert decoded.startswith(
         "</x><script>alert(1)</script>\\n::error::|`[a](b){0} %0A,@me \\u202e"
@@ -159,8 +164,23 @@ def test_github_is_told_of_as_many_errors_as_it_shows(report: Report) -> None:
     ]
     text = commands(found)
     assert text.count("::error ") == MOST == 10
-    assert "3 more errors: check-9, check-10, check-11" in text.splitlines()[-1]
+    where = line(report.target).replace("%", "%25")
+    others = "; ".join(f"check-{n} in {where}" for n in (9, 10, 11))
+    assert f"3 more errors: {others}" in text.splitlines()[-1]
     assert commands(found[:10]).count("more errors") == 0
+
+
+def test_the_gravest_errors_come_first_and_are_those_that_are_shown(report: Report) -> None:
+    kinds = ("vacuous", "interrupted", "inconclusive", "violated", "bad-input", "our-fault")
+    found = [
+        Check(report, f"{kind}-{n}", kind, Spot(Path("x"), n + 1), "no", kind != "violated")
+        for kind in kinds
+        for n in range(4)
+    ]
+    titles = re.findall(r"line=\d,title=([a-z-]+-\d) in ", commands(found))
+    wanted = [c.name for kind in reversed(kinds) for c in found if c.kind == kind]
+    assert titles == wanted[:9]
+    assert "vacuous-3 in" in commands(found).splitlines()[-1]
 
 
 def test_what_is_wrong_in_the_same_way_is_one_error(report: Report) -> None:
@@ -168,7 +188,7 @@ def test_what_is_wrong_in_the_same_way_is_one_error(report: Report) -> None:
         Check(report, f"check-{n}", "vacuous", Spot(Path("x")), "vacuous: so") for n in range(40)
     ]
     assert commands(found).count("::error ") == 1
-    assert "title=check-0%2C check-1%2C check-2 and 37 more::" in commands(found)
+    assert "title=check-0%2C check-1%2C check-2 and 37 more in " in commands(found)
 
 
 def test_a_long_message_is_cut_before_its_last_line(report: Report) -> None:

@@ -100,7 +100,7 @@ def test_annotations_come_after_the_report_and_name_files_as_the_project_has_the
 ) -> None:
     assert run(["verify", "wrong.yaml", "lease.yaml", "--annotations", "github"]) == 1
     (here,) = annotated(capsys)
-    assert here.startswith("::error file=wrong.yaml,line=8,col=10,title=no-overwrite-in-flight::")
+    assert here.startswith("::error file=wrong.yaml,line=8,col=10,title=no-overwrite-in-flight in ")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(folder))
     assert run(["verify", "wrong.yaml", "--annotations", "github", "--sarif", "x"]) == 1
     (there,) = annotated(capsys)

@@ -16,6 +16,7 @@ from rackproof.checker.report.ci.junit import as_junit
 from rackproof.checker.report.ci.sarif import as_sarif
 from rackproof.checker.report.ci.summary import as_summary
 from rackproof.checker.report.plain import shortfalls
+from rackproof.checker.session import Session
 from rackproof.checker.status import Status
 from rackproof.checker.targets import expand
 from rackproof.checker.verify import Failure, Report
@@ -25,6 +26,27 @@ WORLDS = ROOT / "tests" / "support" / "worlds.py"
 LOST, CALM = (
     "rackproof: 1\nname: A pool\nworld: own.py:" + name + "\n" for name in ("lost", "calm")
 )
+EMPTY = CALM.replace("calm", "empty")
+NOBODY = '''
+from rackproof.model import kernel
+
+Ghosts = kernel.Identifiers("ghost")
+
+
+@kernel.always(ghost=Ghosts)
+def is_no_ghost(world: object, ghost: int) -> bool:
+    """{ghost} is none."""
+    return False
+
+
+@kernel.always()
+def is_so(world: object) -> bool:
+    """It is so."""
+    return True
+
+
+empty = kernel.evolve(calm, properties=(is_so, is_no_ghost), sizes={**calm.sizes, "ghost": 0})
+'''
 SILENT = """\
 rackproof: 1
 name: No transfer, no slow read
@@ -40,6 +62,7 @@ SCENARIOS = {
     "another length than expected": LOST + "expect: {answered: {violated: {steps: 9}}}\n",
     "vacuous, expected to hold": CALM + "expect:\n  answered: holds\n  fails-last: holds\n",
     "vacuous, nothing expected": CALM,
+    "the world has none of it, nothing expected": EMPTY,
     "a fault that never took effect": SILENT,
     "inconclusive": LOST + "expect: {fails-last: holds}\n",
     "seen to hold, expected to be proved": LOST + "expect: {fails-last: proved}\n",
@@ -54,7 +77,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Report]:
     """The report on each outcome, from scenarios in a folder of their own."""
     folder = tmp_path_factory.mktemp("builds")
     text = WORLDS.read_text(encoding="utf-8")
-    more = "lost = pool(2, 1, 2)\ncalm = pool(2, 1, 0)\n"
+    more = f"lost = pool(2, 1, 2)\ncalm = pool(2, 1, 0)\n{NOBODY}"
     (folder / "own.py").write_text(text + more, encoding="utf-8")
     found = {}
     for outcome, scenario in SCENARIOS.items():
@@ -73,7 +96,7 @@ def table() -> dict[str, list[str]]:
     """The rows of the page, by outcome."""
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    return {row[0]: row[1:] for row in rows if len(row) == 6 and row[0] != "what was found"}
+    return {row[0]: row[1:] for row in rows if len(row) == 7 and row[0] != "what was found"}
 
 
 def in_junit(report: Report) -> str:
@@ -116,16 +139,36 @@ def test_the_page_has_every_outcome(reports: Mapping[str, Report]) -> None:
 def test_each_outcome_is_told_as_the_page_says(reports: Mapping[str, Report], outcome: str) -> None:
     report = reports[outcome]
     found = [in_junit(report), in_github(report), in_summary(report), in_pytest(report)]
-    assert [*found, str(int(report.status))] == table()[outcome]
+    strict = Session(Options(), strict=True, reports=[report]).status
+    assert [*found, str(int(report.status)), str(int(strict))] == table()[outcome]
 
 
 def test_nothing_that_falls_short_is_green(reports: Mapping[str, Report]) -> None:
     for outcome, report in reports.items():
-        if outcome != "as expected":
+        if table()[outcome][-1] != "0":
             assert in_junit(report) != "passes"
             assert in_github(report) != "nothing"
             assert in_summary(report) != "ok"
             assert in_pytest(report) != "passes"
+
+
+def test_what_is_strict_fails_where_a_test_does(reports: Mapping[str, Report]) -> None:
+    for outcome, report in reports.items():
+        status = Session(Options(), strict=True, reports=[report]).status
+        assert (status is Status.OK) == (in_pytest(report) == "passes"), outcome
+
+
+def test_a_target_that_cannot_be_verified_is_called_so(reports: Mapping[str, Report]) -> None:
+    report = reports["bad input"]
+    assert "title=cannot be verified in " in commands(checks([report]))
+    assert {r["ruleId"] for r in json.loads(as_sarif([report]))["runs"][0]["results"]} == {
+        "rackproof/bad-input"
+    }
+
+
+def test_a_case_is_named_only_where_there_are_several(reports: Mapping[str, Report]) -> None:
+    for outcome, report in reports.items():
+        assert "as reported" not in as_junit([report]) + as_sarif([report]), outcome
 
 
 def test_a_complaint_stands_at_the_line_that_is_not_met(reports: Mapping[str, Report]) -> None:

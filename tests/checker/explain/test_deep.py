@@ -77,6 +77,7 @@ def test_what_is_told_to_be_smaller_is_violated_and_what_is_needed_is_not() -> N
     found = smallest(result, setting, path, Bound(seconds=120))
     assert found.scope == ("retry-limit: 1 -> 0", "aggregated: 2 -> 1")
     assert found.needed == ()
+    assert found.words.endswith("Retry limit 0 and 1 aggregated worker suffice.")
     bundled = setting.bundled
     assert bundled is not None
     least = attrs.evolve(
@@ -100,10 +101,14 @@ def test_what_is_needed_says_what_became_of_less() -> None:
     assert told.scenario is not None
     found = smallest(result, run.case.setting, told.scenario.path, Bound(seconds=120))
     assert found.needed == (
-        "retry-limit 1: with 0 it is not violated (holds)",
-        "aggregated 2: with 1 it is not violated (holds)",
+        "retry limit 1 is needed: with 0 it holds",
+        "2 aggregated workers are needed: with 1 it holds",
     )
-    assert found.words.startswith("The run takes 1 disconnect; with fewer faults no run")
+    assert found.words == (
+        "1 disconnect is enough to violate it; without any fault, no run of this scope does. "
+        "Nothing in this scope can be smaller. Retry limit 1 is needed: with 0 it holds. "
+        "2 aggregated workers are needed: with 1 it holds."
+    )
 
 
 def test_of_a_world_of_ones_own_the_faults_are_counted() -> None:

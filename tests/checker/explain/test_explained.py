@@ -83,10 +83,10 @@ def test_a_violation_is_explained_from_end_to_end(violation: Explanation) -> Non
         "2. FAULT 1 of 1: A read takes longer than the lease",
         "because reader-0 is in reading (step 1); and from the start: block is held",
         "changes block: held -> freed (for step 3)",
+        "Where it goes wrong reader-0 reads the block, which holds another request's KV by now. "
         "After step 3 it does not hold for reader = reader-0: reader-0 is in reading (step 1) "
         "block is reused (step 3)",
-        "Without the slow-read of step 2 the other steps do not lead there.",
-        "No step can be left out",
+        "Every step is needed",
         "1 fault suffices; without any, no run violates it.",
         "To see it again: rackproof verify lease.py:world",
     ):
@@ -120,7 +120,7 @@ def test_what_others_found_is_told_where_it_is_there(violation: Explanation) -> 
         "The nearest run that is safe It ends well without.",
         "One reader is enough.",
         "Not found out who was first",
-        "What mends it lease: on: holds (a least change) but then: slower",
+        "What mends it lease: on: holds (a least change) but violated with it: slower",
         "Timing possible",
         "Not checked more readers",
         "What to do next ask",

@@ -8,22 +8,26 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import relay
 from attrs import evolve
 from browser import Browser, browser
 from worlds import WORLDS
 
-from rackproof.checker.explain import Explanation, Footing, Moment
+from rackproof.checker.explain import Explanation, Footing, Mend, Moment
 from rackproof.checker.explain.drawn import message, picture
-from rackproof.checker.report.page import page
+from rackproof.checker.explain.mends import FIX
+from rackproof.checker.report.page import page, summary
 from rackproof.checker.report.page.costs import costs
 from rackproof.checker.report.page.course import course
-from rackproof.checker.report.page.rack import drawn_rack
-from rackproof.checker.report.page.render import safe
+from rackproof.checker.report.page.rack import Boxes, drawn_rack
+from rackproof.checker.report.page.render import safe, spoken, words
 from rackproof.checker.report.page.summary import what_happened
+from rackproof.checker.report.page.turns import turns
+from rackproof.checker.report.timed import InTime, Time, Way, WithinTimes
 from rackproof.checker.trace import run
-from rackproof.model.kernel import Firing
+from rackproof.model.kernel import Belief, Firing, Site
 
 __all__ = ["browser"]
 
@@ -83,19 +87,19 @@ def test_two_hundred_steps_among_thirty_are_under_a_megabyte(pages: Pages) -> No
 
 
 def test_the_summary_tells_the_faults_the_pivot_the_end_and_the_mistake() -> None:
-    told = [(sentence.step, sentence.words) for sentence in what_happened(relay.explained())]
+    told = [(s.step, s.words, s.mistake) for s in what_happened(relay.explained())]
+    mistake = "From then on router believes that worker-1 is alive; in truth it is dead."
     assert told == [
-        (None, "The run has 6 steps, 1 of them a fault."),
-        (1, "The client sends its request to the router."),
-        (5, "worker-1 crashes: its KV blocks are gone, and nobody is told."),
-        (5, "From then on router believes that worker-1 is alive; in truth it is dead."),
-        (6, "The router hands the request to worker-1, which it takes for alive."),
+        (None, "The run has 6 steps, 1 of them a fault.", ""),
+        (1, "The client sends its request to the router.", ""),
+        (5, "worker-1 crashes: its KV blocks are gone, and nobody is told.", mistake),
+        (6, "The router hands the request to worker-1, which it takes for alive.", ""),
     ]
 
 
 def test_the_summary_says_that_there_are_more_faults_than_it_tells() -> None:
     first = next(iter(what_happened(relay.long())))
-    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 5 of these")
+    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 7 of these")
 
 
 def test_the_summary_of_a_run_for_ever_ends_with_its_loop() -> None:
@@ -126,6 +130,134 @@ def test_the_state_after_each_step_is_in_it(pages: Pages) -> None:
             now[key] = value
         values = [state["values"][index] for index in now]
         assert dict(zip(state["keys"], values, strict=True)) == told.values(plain)
+
+
+def test_no_belief_is_lost_where_two_are_of_one_subject(tmp_path: Path, browser: Browser) -> None:
+    told = relay.doubled()
+    file = tmp_path / "doubled.html"
+    file.write_text(page(told))
+    browser.open(file)
+    rows = """
+      document.querySelector(".true-ones").open = true;
+      return [...document.querySelectorAll("#beliefs tbody tr, #true-beliefs tbody tr")].map(
+        (row) => [...row.cells].map((cell) => cell.textContent));
+    """
+    browser.press(HOME)
+    for moment in told.moments:
+        browser.press(RIGHT)
+        held = sorted(moment.beliefs, key=lambda belief: belief.agrees)
+        assert browser.run(rows) == [[b.who, b.subject, b.believed, b.truth] for b in held]
+    assert any(len(moment.mistaken) > 1 for moment in told.moments)
+
+
+def belief(truth: str, believed: str = "is alive") -> Belief:
+    return Belief("router", "worker-1", believed, truth, believed == truth)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "labels"),
+    [
+        ([belief("is alive")], [belief("is dead")], ["Now mistaken"]),
+        ([belief("is dead")], [belief("is alive")], ["No longer mistaken"]),
+        ([belief("is dead")], [belief("is frozen")], ["Still mistaken"]),
+        ([belief("is dead")], [belief("is dead")], []),
+        ([belief("is dead")], [], ["No longer held"]),
+        ([belief("is alive")], [], []),
+        ([], [belief("is dead")], ["Now mistaken"]),
+        ([], [belief("is alive")], []),
+        (
+            [belief("is dead")],
+            [belief("is dead", "is dead"), belief("is dead", "is up")],
+            ["Now mistaken", "No longer held"],
+        ),
+        ([belief("is dead")], [belief("is dead"), belief("is dead")], ["Now mistaken"]),
+    ],
+)
+def test_where_belief_and_truth_part_and_meet(
+    before: list[Belief], after: list[Belief], labels: list[str]
+) -> None:
+    assert [turn.label for turn in turns(before, after)] == labels
+
+
+def test_names_are_not_broken_between_lines() -> None:
+    told = words(
+        "prefill-0 frees block-0@prefill-0 <b> after 500 us, it-is-a-name-that-is-far-too-long"
+    )
+    assert told == (
+        '<span class="nb">prefill-0</span> frees <span class="nb">block-0@prefill-0</span> '
+        "&lt;b&gt; after 500 \N{MICRO SIGN}s, it-is-a-name-that-is-far-too-long"
+    )
+
+
+def test_parts_that_are_alike_and_say_nothing_are_one_line() -> None:
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_node("tray", kind="tray")
+    for name in ("gpu-0", "gpu-1", "gpu-2", "spare"):
+        graph.add_node(name, kind="gpu", on="tray")
+    graph.add_node("NICs", kind="nic", on="tray", count=4)
+    sites = {
+        "gpu-0": Site("fine"),
+        "gpu-1": Site("failed"),
+        "gpu-2": Site("fine"),
+        "tray": Site("fine"),
+    }
+    (tray,) = Boxes(graph, sites, frozenset()).boxes()
+    (several,) = tray.inner
+    assert (several.name, several.condition, several.worst) == (
+        "3 gpus",
+        "1 failed, 2 fine",
+        "failed",
+    )
+    assert tray.others == "1 gpu, 4 nics"
+    assert len(Boxes(graph, sites, frozenset(["gpu-1"])).boxes()[0].inner) == 2
+
+
+def in_time(verdict: InTime, *ways: Way) -> str:
+    times = (Time("lease", "10 s", "a default", True), Time("hop", "1 ms", "measured", False))
+    found = WithinTimes(verdict, (), times, ways)
+    told = summary.in_time(evolve(relay.explained(), in_time=found))
+    assert told is not None
+    return told.words
+
+
+def test_whether_it_is_possible_within_the_times_is_said_at_the_head() -> None:
+    trace = relay.explained().trace
+    lease = Way("lease", "lease >= 35 s", "10 s", "a default", trace)
+    stream = Way("timeout", "timeout <= 5 s", "30 s", "a default", trace)
+    assert in_time(InTime.POSSIBLE) == "Possible with lease 10 s"
+    assert in_time(InTime.OPEN) == "Timing not settled"
+    assert in_time(InTime.IMPOSSIBLE) == "Not possible with lease 10 s"
+    assert in_time(InTime.IMPOSSIBLE, lease) == (
+        "Not possible with lease 10 s; possible with lease >= 35 s"
+    )
+    assert in_time(InTime.IMPOSSIBLE, lease, stream) == (
+        "Not possible with lease 10 s; possible with either lease >= 35 s or timeout <= 5 s"
+    )
+
+
+def test_moves_that_are_commands_can_be_copied_without_what_they_are_for() -> None:
+    assert summary.command("rackproof guards a.yaml  # the test") == (
+        "rackproof guards a.yaml",
+        "the test",
+    )
+    assert summary.command("set release: heartbeat") == ("", "set release: heartbeat")
+
+
+def test_a_mend_is_told_by_what_is_chosen() -> None:
+    assert summary.changed_to("release: lease -> heartbeat") == ("release: heartbeat", "lease")
+    mend = Mend(("a: b -> c",), "holds", FIX, ("x", f"y{summary.OPEN}"))
+    assert summary.verified(mend, "p") == "With it p holds in every run of this scope."
+    assert summary.origin(mend) == "the fix named in the scenario"
+    assert (summary.breaks(mend), summary.unclear(mend)) == (["x"], ["y"])
+
+
+def test_terms_that_a_page_uses_are_explained_on_it() -> None:
+    assert [
+        word.name for word in spoken("<p class=lease>636 state classes, every <b>fair</b> run</p>")
+    ] == [
+        "fair-run",
+        "state-class",
+    ]
 
 
 def test_who_waits_and_what_is_spent() -> None:
@@ -264,12 +396,12 @@ def test_what_is_clipped_or_hard_to_read_is_found(pages: Pages, browser: Browser
 
 def test_keys_go_through_the_steps(pages: Pages, browser: Browser) -> None:
     browser.open(pages("explained"))
-    assert browser.run(CURRENT) == "step-1"
+    assert browser.run(CURRENT) == "step-5", "the first fault"
     seen = []
-    for key in (RIGHT, "j", LEFT, "k", HOME, END, RIGHT):
+    for key in (HOME, RIGHT, "j", LEFT, "k", END, RIGHT):
         browser.press(key)
         seen.append(browser.run(CURRENT))
-    assert seen == ["step-2", "step-3", "step-2", "step-1", None, "step-6", "step-6"]
+    assert seen == [None, "step-1", "step-2", "step-1", None, "step-6", "step-6"]
     browser.press("?")
     assert browser.run("return document.querySelector('#help').open")
     assert browser.complaints == []
@@ -284,7 +416,7 @@ def test_the_step_that_is_chosen_is_told_beside(pages: Pages, browser: Browser) 
     (row,) = browser.run(
         "return [...document.querySelectorAll('#beliefs .wrong')].map((row) => row.innerText)"
     )
-    assert row.split("\t") == ["router", "worker-1", "is alive", "is dead", "\u2715 no"]
+    assert row.split("\t") == ["router", "worker-1", "is alive", "is dead"]
     conditions = "return [...document.querySelectorAll('#rack .condition')].map((e) => e.innerText)"
     assert browser.run(conditions) == ["busy", "failed"]
     browser.press(LEFT)
@@ -327,7 +459,7 @@ def test_paper_has_every_step_with_what_it_changes(pages: Pages, browser: Browse
 def test_it_can_be_printed(pages: Pages, browser: Browser) -> None:
     browser.open(pages("explained"))
     assert browser.printed().startswith(b"%PDF")
-    assert browser.run("return document.querySelector('#inspected').innerText") == "Step 1 of 6"
+    assert browser.run("return document.querySelector('#inspected').innerText") == "Step 5 of 6"
 
 
 def test_without_a_script_all_of_it_is_there(pages: Pages, browser: Browser) -> None:
@@ -338,7 +470,7 @@ def test_without_a_script_all_of_it_is_there(pages: Pages, browser: Browser) -> 
         text = browser.driver.find_element("tag name", "body").text
     finally:
         browser.driver.execute_cdp_cmd(switch, {"value": False})
-    assert "Step 1 of 6" not in text
+    assert "Step 5 of 6" not in text
     assert text.count("Why it was possible") == 6
     assert "Now mistaken: router believes that worker-1 is alive; in truth it is dead" in text
     assert "At the end of the run" in text

@@ -233,6 +233,6 @@ def test_times_that_contradict_one_another_are_no_way_to_violate_a_property() ->
     timing = possible(run(system, [Firing(timed_worlds.give_up, ())]))
     assert timing is not None
     assert ("fast", float("inf")) in timing.kinder
-    told = list(within_times(timing, system.properties[0]))
+    told = list(within_times(timing, system.properties[0]).lines)
     assert [line.split(" (")[0].strip() for line in told[2:4]] == ["limit <= 3 s", "slow >= 10 s"]
     assert "As here, where limit <= 3 s:" in told

@@ -3,10 +3,12 @@
 import networkx as nx
 import pytest
 from bundled import run
-from pictured import drawn, walk, world_of
+from pictured import BUGS, drawn, walk, world_of
 
+from rackproof.checker.engines import Options, explore
+from rackproof.model.cache import lost_event, store
 from rackproof.model.discovery import lease_expires
-from rackproof.model.endpoint import crash
+from rackproof.model.endpoint import crash, hang
 from rackproof.model.kernel import Belief, Site, System
 from rackproof.model.kv import admit, prefill
 from rackproof.model.picture.board import Board
@@ -15,6 +17,7 @@ from rackproof.model.retry import dispatch, dispatch_decode, start_stream
 from rackproof.model.stream import emit, receive
 from rackproof.model.transfer import land, load_ends
 from rackproof.model.world import World
+from rackproof.scenarios.loader import load
 
 FREED = "dynamo-826-blocks-freed-before-transfer"
 FREED_RUN = (
@@ -30,7 +33,7 @@ FREED_RUN = (
 
 
 def mistaken(system: System, world: World) -> list[Belief]:
-    return [belief for belief in drawn(system).beliefs(world) if not belief.agrees]
+    return [belief for belief in drawn(system).beliefs(world) if belief.mistaken]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,7 @@ def test_what_stands_on_the_rack(freed: System) -> None:
     sites = drawn(freed).sites(run(freed.initial, *FREED_RUN))
     block = "block-0: allocated to request-0, holds KV of request-1"
     assert sites["decode-0"] == Site("suspect", ("decodes request-0", block))
-    assert sites["gpu-4"].condition == "suspect"
+    assert sites["gpu-4"] == Site("busy")
     assert sites["prefill-0"].words == ("block-0: free, holds KV of request-1",)
     graph = drawn(freed).graph
     assert graph is not None
@@ -104,7 +107,118 @@ def test_what_is_believed_and_true_is_told_alike(bug: str) -> None:
         for _, _, after in walk(system, 20, seed):
             beliefs = drawn(system).beliefs(after)
             assert all(belief.agrees for belief in beliefs if belief.believed == belief.truth)
+            assert not any(belief.agrees and belief.behind for belief in beliefs)
             assert len({(b.who, b.subject, b.believed, b.truth) for b in beliefs}) == len(beliefs)
+
+
+def decisive(bug: str, steps: int) -> set[tuple[str, str, str, str]]:
+    """Who is mistaken after some steps of the run that violates the property of a bug."""
+    scenario = load(BUGS / f"{bug}.yaml")
+    (name,) = (n for n, wanted in scenario.case.expect.items() if wanted.verdict == "violated")
+    system = scenario.case.setting.system
+    trace = explore(system, [name], Options(engine="search")).violated[name]
+    found = mistaken(system, trace.steps[steps - 1].after)
+    return {(b.who, b.subject, b.believed, b.truth) for b in found}
+
+
+@pytest.mark.parametrize(
+    ("bug", "steps", "belief"),
+    [
+        (
+            "dynamo-frozen-worker-chosen-again",
+            5,
+            ("router", "worker-0", "can be sent requests", "is frozen"),
+        ),
+        (
+            "dynamo-7863-replay-without-end",
+            4,
+            (
+                "router",
+                "worker-0",
+                "holds nothing from before event 1 that the index lacks",
+                "holds prefix-0 from before that",
+            ),
+        ),
+        (
+            "llm-d-router-1738-queued-event-after-removal",
+            4,
+            ("router", "event 0 of worker-0", "is news", "is from before worker-0 was removed"),
+        ),
+        (
+            "dynamo-9881-answer-undoes-newer-events",
+            5,
+            (
+                "router",
+                "worker-0",
+                "has in its answer all that it holds",
+                "has in it what it held before event 0, which was heard since",
+            ),
+        ),
+        (
+            "dynamo-11169-split-restores-removed-worker",
+            6,
+            (
+                "router",
+                "the entry of prefix-0",
+                "has worker-0 in it",
+                "has worker-0 out of it by now",
+            ),
+        ),
+        (
+            "trt-12640-each-waits-for-the-other",
+            6,
+            (
+                "decode-0",
+                "request-0",
+                "is going to have room",
+                "waits for room that request-1 has, which waits for room elsewhere",
+            ),
+        ),
+        (
+            "dynamo-7930-guided-request-migrated",
+            7,
+            (
+                "worker-1",
+                "request-0",
+                "comes to token 1 next",
+                "has had token 1 delivered already",
+            ),
+        ),
+        (
+            "dynamo-3531-last-tokens-with-finish",
+            4,
+            (
+                "worker-0",
+                "request-0",
+                "has all its tokens sent",
+                "has 1 of its 2 tokens sent",
+            ),
+        ),
+    ],
+)
+def test_the_belief_that_a_wrong_step_is_taken_on_is_told_before_it(
+    bug: str, steps: int, belief: tuple[str, str, str, str]
+) -> None:
+    assert belief in decisive(bug, steps)
+
+
+def test_an_event_on_its_way_is_no_mistake() -> None:
+    system = world_of("llm-d-router-1737-gap-goes-unseen")
+    sent = run(system.initial, (store, 0, 0))
+    assert mistaken(system, sent) == []
+    assert Belief(
+        "cache index", "worker-0", "holds nothing", "holds prefix-0", False, behind=True
+    ) in drawn(system).beliefs(sent)
+    lost = run(sent, (lost_event, 0))
+    assert Belief("cache index", "worker-0", "holds nothing", "holds prefix-0", False) in mistaken(
+        system, lost
+    )
+
+
+def test_a_frozen_worker_believes_nothing() -> None:
+    system = world_of("dynamo-frozen-worker-chosen-again")
+    frozen = run(system.initial, (dispatch, 0, 0), (start_stream, 0, 0, 0), (hang, 0))
+    assert "worker-0" not in {belief.who for belief in drawn(system).beliefs(frozen)}
 
 
 def test_a_large_rack_is_drawn_small() -> None:
