@@ -17,6 +17,7 @@ from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verify import failure
+from rackproof.scenarios.changes import as_map, check_known
 from rackproof.scenarios.errors import unknown
 from rackproof.scenarios.schema import Scenario, Setting
 from rackproof.scenarios.worlds import InputError
@@ -53,7 +54,7 @@ def ask(
     session.check_outputs()
     reports: list[R] = []
     statuses = [Status.OK]
-    for target in expand(texts).found:
+    for target in expand(texts, session.options.changes).found:
         scenario: Scenario | None = None
         try:
             scenario = target.load()
@@ -91,7 +92,8 @@ def setting_of(
     if target.stack is not None:
         from rackproof.scenarios.exams import named  # noqa: PLC0415
 
-        setting = named(exam or DEFAULT_EXAM).setting(target.stack)
+        check_known(target.stack, target.changes)
+        setting = named(exam or DEFAULT_EXAM).setting(target.stack, as_map(target.changes))
     check("property", properties, {prop.name for prop in setting.system.properties})
     if setting.file is not None:
         compare(lower(setting.system))

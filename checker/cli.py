@@ -22,6 +22,7 @@ from rackproof.scenarios import quantities
 
 if TYPE_CHECKING:
     from rackproof.checker.engines import Options
+    from rackproof.scenarios.changes import Change
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,6 +124,38 @@ class Named(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Setting(click.ParamType["Change"]):
+    """A mechanism and its value."""
+
+    name = "MECHANISM=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Change:
+        """Read a text; what was read is left as it is."""
+        from rackproof.scenarios.changes import read_change  # noqa: PLC0415
+        from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
+
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]
+        try:
+            return read_change(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _once_each(
+    _ctx: click.Context, _param: click.Parameter, changes: tuple[Change, ...]
+) -> tuple[Change, ...]:
+    """Refuse to set a mechanism to two values."""
+    seen: dict[str, Change] = {}
+    for change in changes:
+        other = seen.setdefault(change.mechanism, change)
+        if other != change:
+            raise click.BadParameter(f"{other} and {change}: one or the other")
+    return tuple(seen.values())
+
+
 OUTPUT: Final = Named(dir_okay=False, allow_dash=True)
 FILE: Final = Named(dir_okay=False)
 PLACE: Final = Named(path_type=Path)
@@ -148,6 +181,16 @@ EXPLAIN: Final = click.option(
     "explains",
     is_flag=True,
     help="Tell why each step was possible, and what of it matters.",
+)
+
+
+SET: Final = click.option(
+    "--set",
+    "changes",
+    type=Setting(),
+    multiple=True,
+    callback=_once_each,
+    help="With this mechanism set otherwise, such as finish-latch=true; more than once.",
 )
 
 
@@ -245,6 +288,7 @@ def _options(
 @click.option(
     "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
 )
+@SET
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
 )
@@ -273,6 +317,7 @@ def verify(
     annotations: str | None,
     strict: bool,
     exams: Sequence[str],
+    changes: tuple[Change, ...],
     coverage: bool,
     repair: bool,
     reduce: bool,
@@ -293,6 +338,9 @@ def verify(
     A stack is explored in every exam (rackproof list exams) against every property: each is told
     with its verdict, the exam with the least counterexample, and the mechanism of the reference
     that would mend it there. Example: rackproof verify stack:dynamo --exam crash
+
+    With --set, mechanisms of the bundled world are what you say (rackproof list mechanisms). What a
+    scenario expects, its fix: and its steps: are of it as written, and are then left out.
 
     What build systems read (--junit, --sarif, --annotations, --summary) is told in docs/ci.md.
 
@@ -318,6 +366,7 @@ def verify(
         reduce=reduce,
         repair=repair,
         exams=tuple(dict.fromkeys(exams)),
+        changes=changes,
     )
     session = Session(
         options,
@@ -500,6 +549,7 @@ def _setting(text: str) -> tuple[str, float]:
 @click.option(
     "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
 )
+@SET
 @click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
 @click.option("--full", is_flag=True, help="All parts, however many targets there are.")
 @exploration
@@ -511,6 +561,7 @@ def report(
     engine: str,
     sizes: Sequence[str],
     exams: Sequence[str],
+    changes: tuple[Change, ...],
     repair: bool,
     full: bool,
     workers: int | None,
@@ -531,7 +582,8 @@ def report(
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     chosen = tuple(dict.fromkeys(exams))
-    options = _options(engine, sizes, workers, memory, time_limit, repair=repair, exams=chosen)
+    more: dict[str, Any] = {"repair": repair, "exams": chosen, "changes": changes}
+    options = _options(engine, sizes, workers, memory, time_limit, **more)
     return Review(Session(options, -int(quiet)), out, title, full).write(targets)
 
 
@@ -545,7 +597,8 @@ def report(
 @click.option(
     "--git", "commits", nargs=2, metavar="REV1 REV2", help="Compare A in one commit and another."
 )
-@click.option("--exam", metavar="NAME", help="Compare two stacks in this exam (default: in all).")
+@SET
+@click.option("--exam", metavar="NAME", help="Compare stacks in this exam (default: in all).")
 @click.option(
     "--property", "properties", multiple=True, metavar="NAME", help="Only this; more than once."
 )
@@ -561,6 +614,7 @@ def diff(
     targets: Sequence[str],
     fixed: bool,
     commits: Sequence[str] | None,
+    changes: tuple[Change, ...],
     exam: str | None,
     properties: Sequence[str],
     costs: bool | None,
@@ -576,8 +630,13 @@ def diff(
 
     A and B are scenarios, stacks (stack:NAME) or worlds (file.py:NAME); or such as they are in a
     commit: main:scenarios/mine.yaml, HEAD~1:lease.py:world. A scenario alone is compared with its
-    fix. With --git, A is compared between two commits. Files of commits are put into a folder of
-    their own; a commit that has a rackproof itself is looked at by that one.
+    fix. With --set, A is compared with itself where mechanisms are what you say: rackproof diff
+    stack:dynamo --set finish-latch=true --exam crash. With --git, A is compared between two
+    commits. Files of commits are put into a folder of their own; a commit that has a rackproof
+    itself is looked at by that one.
+
+    Stacks in all exams take minutes: each is told on stderr as it is done, and what was found is
+    reported where you interrupt it. --exam asks in one of them.
 
     Transitions and behaviours that are gained and lost are told, the shortest run of each that the
     other cannot do, verdicts and costs that changed, and what was not compared.
@@ -589,7 +648,7 @@ def diff(
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
-    options = Options("search", workers, memory, time_limit)
+    options = Options("search", workers, memory, time_limit, changes=changes)
     session = Session(options, int(verbose) - int(quiet), json_file)
     asked = Diff(session, exam, properties, costs, fixed)
     return asked.tell(targets, commits or (), markdown)
@@ -662,10 +721,17 @@ def check_certificate(
     "More than once.",
 )
 @click.option("--fixed", is_flag=True, help="With the fix of the scenario.")
+@SET
 @click.option("--exam", metavar="NAME", help="Where a stack is examined.")
 @click.option("--out", type=OUTPUT, metavar="FILE", help="Write it here (default: stdout).")
 def export(
-    target: str, form: str, names: Sequence[str], fixed: bool, exam: str | None, out: str | None
+    target: str,
+    form: str,
+    names: Sequence[str],
+    fixed: bool,
+    changes: tuple[Change, ...],
+    exam: str | None,
+    out: str | None,
 ) -> int:
     """Write a run, explained, in a form to hand on; or a model for another checker.
 
@@ -686,7 +752,9 @@ def export(
     if form in FORMS:
         from rackproof.checker.report.forms.command import export as write_run  # noqa: PLC0415
 
-        return write_run(target, form, names, fixed=fixed, exam=exam, out=out)
+        return write_run(target, form, names, fixed=fixed, exam=exam, out=out, changes=changes)
+    if changes:
+        raise click.UsageError(f"--set {changes[0]}: is for runs; {form} is of a model")
     if exam is not None:
         raise click.UsageError(f"--exam {exam}: is for runs; {form} is of a model")
     from rackproof.checker.export.command import export as write  # noqa: PLC0415

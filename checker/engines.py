@@ -22,6 +22,7 @@ from rackproof.checker.search import SOUGHT, Limits, Snapshot
 from rackproof.checker.searched import Progress, searched
 from rackproof.checker.verdicts import Findings
 from rackproof.model.kernel import Property, Scope, System
+from rackproof.scenarios.changes import Change
 
 ENGINES: Final = ("auto", "search", "prove")
 NEAR: Final = 100_000
@@ -42,7 +43,8 @@ class Options:
     lowered form on some states first, as for a world of a user's own. repair: look for what mends
     each violation, and for what each property that holds needs. open: sizes that a proof leaves
     open, by the names of the system's freedoms. racks: ask for any number of workers. exams: those
-    in which a stack is put to the test; none named: all.
+    in which a stack is put to the test; none named: all. changes: mechanisms that are set otherwise
+    than the target is written.
     """
 
     engine: str = "auto"
@@ -56,6 +58,7 @@ class Options:
     open: tuple[str, ...] = ()
     racks: bool = False
     exams: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def explore(

@@ -25,6 +25,7 @@ from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Result, Verdict
 from rackproof.checker.verify import Report, Run, explored, failure, verify
 from rackproof.model.protocol import Mechanism, Protocol, mechanisms
+from rackproof.scenarios.changes import as_map, check_known
 from rackproof.scenarios.exams import Exam, exams, named
 from rackproof.scenarios.schema import Case
 from rackproof.scenarios.stacks import load_stack
@@ -134,14 +135,19 @@ def examine(
 ) -> Examined:
     """Verify a stack in every exam; only an interrupt gets out."""
     started = time.monotonic()
-    report = Examined(target.label, target.file)
+    report = Examined(target.label, target.file, options=options)
     try:
         report = attrs.evolve(report, scenario=target.load())
+        check_known(stack, target.changes)
         concerns = load_stack(stack).concerns
         sits = _sat(stack, concerns, options.exams)
         asked = frozenset[str]().union(*(exam.concerns for exam in exams()))
         report = attrs.evolve(report, unsaid=asked - concerns)
-        runs = [explored(exam.name, Case(exam.setting(stack)), options, progress) for exam in sits]
+        changes = as_map(target.changes)
+        runs = [
+            explored(exam.name, Case(exam.setting(stack, changes)), options, progress)
+            for exam in sits
+        ]
         report = attrs.evolve(report, runs=_judged(runs, bool(options.exams)))
         report = attrs.evolve(report, repairs=_repairs(report, options, progress))
         if options.repair:

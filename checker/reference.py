@@ -428,6 +428,10 @@ def _scenario(path: Path) -> list[str]:
         if key in texts:
             lines += _paragraph(texts[key])
     lines += [f"  source: {texts['source']}"] if "source" in texts else []
+    if path.parent.name == "exams":
+        lines.append(
+            f"  rackproof verify stack:NAME --exam {path.stem}  # NAME: rackproof list stacks"
+        )
     command = "simulate" if path.parent.name == "performance" else "verify"
     return [*lines, f"  rackproof {command} {_from_here(path)}"]
 

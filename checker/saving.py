@@ -22,7 +22,6 @@ from rackproof.checker.proof.certificate import certificate, write
 from rackproof.checker.report.names import numbered, slug
 from rackproof.checker.report.proofs import proofs
 from rackproof.checker.report.screen import shown
-from rackproof.checker.report.shell import commanded
 from rackproof.checker.timing.amounts import in_one_unit
 from rackproof.checker.timing.possible import possible
 from rackproof.checker.trace import Trace
@@ -72,7 +71,7 @@ def save(reports: Iterable[Report], folder: Path, forms: Sequence[str] = ()) -> 
             for proof, names in proofs(run):
                 more = f"-and-{len(names) - 1}-more" if len(names) > 1 else ""
                 path = place(_stem(report, run, names[0]) + more).with_suffix(".smt2")
-                write(certificate(report.target, run.label, proof), path)
+                write(certificate(report.world, run.label, proof), path)
                 certificates[id(proof)] = path
     return Saved(files, certificates, failures)
 
@@ -85,10 +84,10 @@ def _write_forms(
     """
     if not forms:
         return
-    from rackproof.checker.explain import explain  # noqa: PLC0415
+    from rackproof.checker.explain import asked, explain  # noqa: PLC0415
     from rackproof.checker.report.forms import FORMS  # noqa: PLC0415
 
-    again = commanded("rackproof", "replay", str(path))
+    again = asked.line("replay", str(path))
     deep = any(FORMS[name].is_deep for name in forms)
     try:
         explained = attrs.evolve(explain(report, run, result, again, deep=deep), folder=path.parent)

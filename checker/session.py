@@ -65,7 +65,7 @@ class Session:
         return status
 
     def _verify(self, texts: Sequence[str]) -> Status:
-        targets = expand(texts)
+        targets = expand(texts, self.options.changes)
         if self.options.exams and not any(target.stack for target in targets.found):
             raise click.UsageError(f"--exam {self.options.exams[0]}: none of these is a stack")
         interrupted = False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rackproof.checker.reference import nearest_target
+from rackproof.scenarios.changes import Change, changed
 from rackproof.scenarios.document import read_text
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.files import is_folder
@@ -28,12 +29,24 @@ class Target:
     """Something to verify, under the name by which it was asked for; loading it may fail.
 
     stack: the name of the stack that is to sit every exam, for a target that is no scenario.
+    changes: mechanisms that are set otherwise than it is written.
     """
 
     label: str
     load: Callable[[], Scenario]
     file: Path | None = None
     stack: str | None = None
+    changes: tuple[Change, ...] = ()
+
+    def with_changes(self, changes: Sequence[Change]) -> Target:
+        """The same with some mechanisms set."""
+        if not changes:
+            return self
+
+        def load() -> Scenario:
+            return changed(self.load(), changes, self.label)
+
+        return evolve(self, load=load, changes=tuple(changes))
 
 
 @frozen
@@ -44,13 +57,13 @@ class Targets:
     left_out: tuple[Path, ...]
 
 
-def expand(texts: Iterable[str]) -> Targets:
-    """Find what the words of a command line stand for; each thing once."""
+def expand(texts: Iterable[str], changes: Sequence[Change] = ()) -> Targets:
+    """Find what the words of a command line stand for, each thing once; with these changes."""
     found: dict[str, Target] = {}
     left_out: list[Path] = []
     for text in texts:
         for target in _targets(text, left_out):
-            found.setdefault(target.label, target)
+            found.setdefault(target.label, target.with_changes(changes))
     return Targets(tuple(found.values()), tuple(left_out))
 
 

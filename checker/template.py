@@ -54,7 +54,7 @@ def template(name: str, file: str) -> str:
         "",
         *_rack(),
         "",
-        *_scope(),
+        *_scope(stack),
         "",
         *_time(stack),
         "",
@@ -109,13 +109,13 @@ def _rack() -> Iterator[str]:
         yield f"  {role}: {count}" if count else f"  #{role}: 2"
 
 
-def _scope() -> Iterator[str]:
+def _scope(stack: Stack) -> Iterator[str]:
     texts = scope_texts()
     yield "scope:"
     for size in attrs.fields(Scope):
         if size.name != "faults":
             yield from _said(texts[size.name], "  ")
-            yield f"  #{kebab(size.name)}: {written(_default(size))}  # {_range(size)}"
+            yield f"  {_size(size, stack)}  # {_range(size, stack)}"
     yield from _said("How often each fault may happen.", "  ")
     yield f"  faults:  # each 0 to {MOST_FAULTS}"
     for name, text in fault_texts().items():
@@ -146,11 +146,21 @@ def _time_of(value: object) -> str:
     return "none" if value in (math.inf, 0.0) else f"{value:g} s"
 
 
-def _range(size: attrs.Attribute[Any]) -> str:
+def _size(size: attrs.Attribute[Any], stack: Stack) -> str:
+    """A size as it is by default; what the stack has a value of its own for, as it has it."""
+    name = kebab(size.name)
+    if name in stack.scope:
+        return f"{name}: {stack.scope[name]}"
+    return f"#{name}: {written(_default(size))}"
+
+
+def _range(size: attrs.Attribute[Any], stack: Stack) -> str:
     """The default of a size and its limits."""
     default = "as tokens" if size.default is None else written(size.default)
-    bounds = limits(size)
+    bounds, own = limits(size), stack.scope.get(kebab(size.name))
     allowed = f"{bounds[0]} to {bounds[1]}" if bounds else "true or false"
+    if own is not None:
+        return f"{allowed}, by default {own} as {stack.name} has it"
     return f"{allowed}, by default {default}"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from rackproof.checker.coverage import Coverage, coverage
 from rackproof.checker.engines import Options, explore
@@ -23,6 +23,7 @@ from rackproof.checker.targets import Target
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Findings, Result, Verdict, results
 from rackproof.model.kernel import ModelError, System
+from rackproof.scenarios.changes import SET
 from rackproof.scenarios.errors import Problem, ScenarioError
 from rackproof.scenarios.schema import Case, Scenario, Setting
 from rackproof.scenarios.worlds import InputError, theirs
@@ -80,8 +81,8 @@ class Failure:
 
 @frozen
 class Report:
-    """All there is to say of one target; diagnosis: what mends and what is needed, if asked for;
-    note: why there is none.
+    """All there is to say of one target. diagnosis: what mends and what is needed, if asked for;
+    note: why there is none. options: how it was asked for.
     """
 
     target: str
@@ -94,6 +95,12 @@ class Report:
     open: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     note: str | None = None
+    options: Options = field(factory=Options)
+
+    @property
+    def world(self) -> str:
+        """The target, with what is set otherwise than it is written."""
+        return SET.join([self.target, *map(str, self.options.changes)])
 
     @property
     def name(self) -> str:
@@ -134,7 +141,7 @@ def verify(target: Target, options: Options, progress: Progress | None = None) -
     """Verify one target; only an interrupt gets out."""
     started = time.monotonic()
     beyond = (*options.open, *(["workers"] if options.racks else []))
-    report = Report(target.label, target.file, open=beyond)
+    report = Report(target.label, target.file, open=beyond, options=options)
     try:
         scenario = target.load()
         report = attrs.evolve(report, scenario=scenario)

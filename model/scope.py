@@ -58,21 +58,23 @@ class Scope:
     requests: how many, all of one shape; 0 where only an index or a store is looked at. tokens: how
     many each output has. max_tokens: how many each request may have (by default the same; more
     means that the engine stops by itself). retry_limit: retries of a request after its first
-    dispatch. gateway_retries, client_retries: how often a gateway in front, and the client itself,
-    begin again after that. blocks_per_worker: requests whose KV fits on a disaggregated worker at a
-    time. handles: how many pieces a transfer is split over. links: how many pairs of a decode and a
-    prefill worker keep a connection (see ``Link``). rooms: how many bootstrap rooms there are.
-    mixed_model, mixed_dtype, mixed_layout, mixed_page_size, mixed_scales: prefill and decode
-    workers have KV that differs in this. quantised: KV is kept in few bits, with scales that lie
-    elsewhere (see ``Scales``). prefixes: blocks of cached prompt, each behind the one
-    before, that the router's index follows.
-    cache_changes: how often caches change, in all. clients: how many engines use a shared store; 0
-    for no store. keys: how many keys it has. segments: how many workers lend it memory. spaces: how
-    many objects each of them has room for. stored: how many of the keys are there at the start.
-    gets: how many look-ups each client makes. ranks: the clients are the ranks of one request.
-    hot_copies: clients keep what they read. disk: the store is on disks, which know what they do
-    not have. guided, short, withholds, malformed: the shape of every request (see ``Request``).
-    sessions: all requests are of one session, which is bound to the worker it was first sent to.
+    dispatch. gateway_retries: how often a gateway in front of the router begins again after that.
+    client_retries: how often the client itself asks again, after all the others. blocks_per_worker:
+    requests whose KV fits on a disaggregated worker at a time. handles: how many pieces a transfer
+    is split over. links: how many pairs of a decode and a prefill worker keep a connection. rooms:
+    how many bootstrap rooms there are. mixed_model: the KV of the prefill workers of the links is
+    of another model than that of the decode workers. mixed_dtype: that KV is of another data type.
+    mixed_layout: that KV is laid out otherwise in memory. mixed_page_size: that KV is in pages of
+    another size. mixed_scales: that KV has scales of another kind. quantised: KV is kept in few
+    bits, with scales that lie elsewhere. prefixes: blocks of cached prompt, each behind the one
+    before, that the router's index follows. cache_changes: how often caches change, in all.
+    clients: how many engines use a shared store; 0 for no store. keys: how many keys it has.
+    segments: how many workers lend it memory. spaces: how many objects each of them has room for.
+    stored: how many of the keys are there at the start. gets: how many look-ups each client makes.
+    ranks: the clients are the ranks of one request. hot_copies: clients keep what they read. disk:
+    the store is on disks, which know what they do not have. guided, short, withholds, malformed:
+    the shape of every request (see ``Request``). sessions: all requests are of one session, which
+    is bound to the worker it was first sent to.
     faults: how often each fault may happen, by its kebab-case name.
     """
 

@@ -21,7 +21,7 @@ from rackproof.scenarios.errors import Problems, hint, unknown
 from rackproof.scenarios.loader import TEXTS, load
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.schema import Bundled, Setting
-from rackproof.scenarios.settings import bundled_setting
+from rackproof.scenarios.settings import bundled_setting, with_own_scope
 from rackproof.scenarios.stacks import load_stack
 from rackproof.scenarios.steps import kebab
 from rackproof.scenarios.worlds import InputError
@@ -58,9 +58,8 @@ class Exam:
         known, bundled = load_stack(stack), self.bundled
         if known.pairs and bundled.scope.get("requests", 1):
             bundled = evolve(bundled, rack=_as_pairs(bundled.rack))
-        scope = {**known.scope, **bundled.scope}
-        bundled = evolve(bundled, stack=stack, mechanisms=changes or {}, scope=scope)
-        return bundled_setting(bundled, FOLDER)
+        bundled = evolve(bundled, stack=stack, mechanisms=changes or {})
+        return bundled_setting(with_own_scope(bundled), FOLDER)
 
 
 def _as_pairs(rack: Mapping[str, object]) -> Mapping[str, object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+LEAST: Final = 0.005
+"""Fewer seconds than this are told in milliseconds."""
 _UNITS: Final = {
     "": 1,
     "b": 1,
@@ -60,7 +62,9 @@ def duration(text: str) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Seconds, short: 0.42 s, 2 min 5 s."""
+    """Seconds, short: 1 ms, 0.42 s, 2 min 5 s."""
+    if 0 < seconds < LEAST:
+        return f"{seconds * 1000:.2g} ms"
     if seconds < 100:
         return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

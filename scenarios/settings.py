@@ -50,6 +50,8 @@ def read_setting(
     bundled = _read_bundled(found, start, path)
     if len(problems.found) > before:
         return None
+    if base is None:
+        bundled = with_own_scope(bundled)
     for key, make in (("scope", _scope), ("rack", _placement), ("deployment", _fits)):
         try:
             make(bundled, path)
@@ -58,6 +60,13 @@ def read_setting(
             problems.add(place.line if place else 1, key, str(error))
             return None
     return bundled_setting(bundled, path)
+
+
+def with_own_scope(bundled: Bundled) -> Bundled:
+    """The retries of its stack, where nothing else is said of them."""
+    from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
+
+    return evolve(bundled, scope={**load_stack(bundled.stack).scope, **bundled.scope})
 
 
 def known_properties(setting: Setting | None, own: bool) -> Collection[str] | None:

@@ -13,8 +13,8 @@
 
 A mechanism that a stack does not name is as in ``Protocol``, the reference, and so is a timeout as
 in ``TIMEOUTS``; ``none`` is one that is not set. ``scope`` says how
-often each layer tries again where an exam does not; ``pairs: true``, that no worker serves both
-halves of a request, so that pairs sit the exams of such workers.
+often each layer tries again where an exam or a scenario does not; ``pairs: true``, that no worker
+serves both halves of a request, so that pairs sit the exams of such workers.
 """
 
 from __future__ import annotations

@@ -24,10 +24,15 @@ def main() -> None:
 
 
 def looked(request: dict[str, Any]) -> dict[str, Any] | None:
-    """The sides, or what is wrong with the target; None after a fault of our own was printed."""
+    """The sides (where runs are given, what their steps come to), or what is wrong with the target;
+    None after a fault of our own was printed.
+    """
     target, name, exam = (request.pop(key) for key in ("target", "name", "exam"))
+    case, runs = request.pop("case", None), request.pop("runs", None)
     try:
         sides = sides_of(target, Asked(**request), exam, name)
+        if runs is not None:
+            return {"told": sides[case].tell(runs)}
         return {"sides": {case: as_data(make(None, None)) for case, make in sides.items()}}
     except (Exception, SystemExit) as error:
         wrong = failure(error, None)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -21,25 +24,44 @@ from rackproof.checker.diff.revisions import Looking, Repository, Revision, as_r
 from rackproof.checker.diff.side import Side
 from rackproof.checker.diff.sides import Make, Sides, sides_of, target_of, with_fix
 from rackproof.checker.diff.subject import MOST_STATES, Asked
+from rackproof.checker.explain import asked
 from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.difference.data import as_data
 from rackproof.checker.report.difference.markdown import as_markdown
+from rackproof.checker.report.difference.sections import outcome
 from rackproof.checker.report.difference.terminal import show
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.screen import console
-from rackproof.checker.report.shell import argument, commanded
+from rackproof.checker.report.shell import argument
+from rackproof.checker.search import Snapshot
 from rackproof.checker.searched import Progress
 from rackproof.checker.session import Session, as_json
-from rackproof.checker.status import worst
+from rackproof.checker.status import Status, worst
 from rackproof.checker.verdicts import counted
 from rackproof.checker.verify import failure
+from rackproof.scenarios.changes import Change
+from rackproof.scenarios.changes import told as in_words
+from rackproof.scenarios.quantities import in_words as duration_in_words
 from rackproof.scenarios.worlds import InputError
 
 COST_SECONDS: Final = 10.0
 """For each exploration of times, where nobody says how long."""
 STATES_AN_EXAM: Final = 2_000
 """States of which all moves are followed, where stacks are compared in every exam."""
-Word = str | Revision
+
+
+@frozen
+class Changed:
+    """A target with mechanisms set otherwise than it is written."""
+
+    target: str
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        return f"{self.target}{in_words(self.changes)}"
+
+
+Word = str | Revision | Changed
 
 
 @frozen
@@ -59,7 +81,7 @@ class Diff:
         if markdown == self.session.json_file == "-":
             raise click.UsageError("--json and --markdown cannot both go to stdout")
         self.session.check_outputs()
-        words = _words(texts, commits, fixed=self.fixed)
+        words = _words(texts, commits, self.session.options.changes, fixed=self.fixed)
         label = " and ".join(map(str, words))
         try:
             with (
@@ -75,13 +97,17 @@ class Diff:
         show(found, self._console(markdown), verbosity)
         self.session.write(markdown, lambda: as_markdown(found, verbosity))
         self.session.write(self.session.json_file, lambda: as_json([as_data(found)]))
+        if found.is_cut:
+            done = f"{len(found.comparisons)} of {counted(found.of, 'exam')} were compared"
+            click.echo(f"interrupted: {done}", err=True)
+            return Status.INTERRUPTED
         return worst([*self.session.troubles, found.status])
 
     def _console(self, markdown: str | None) -> Console:
         """Where people read: stdout, unless that is for Markdown or JSON."""
         return console(sys.stderr) if markdown == "-" else self.session.terminal().out
 
-    def _difference(self, words: Sequence[Word], progress: Progress) -> Difference:
+    def _difference(self, words: Sequence[Word], ticker: Ticker) -> Difference:
         names = [str(word) for word in words]
         if len(words) == 2 and _is_same(*words):
             self._check_same(words[0])
@@ -90,14 +116,36 @@ class Diff:
         with ExitStack() as stack:
             mine, theirs = self._sides(words, stack)
             pairs, alone = _paired(mine, theirs)
-            comparisons = tuple(self._compared(*pair, progress) for pair in pairs)
+            comparisons = tuple(self._one_by_one(pairs, ticker))
         _check_common(names, comparisons)
         self._check_properties(comparisons)
-        footing = self._footing(words, comparisons, alone)
-        return Difference(names[0], names[-1], comparisons, footing, alone)
+        left = tuple(pairs)[len(comparisons) :]
+        footing = self._footing(words, comparisons, alone, left)
+        return Difference(names[0], names[-1], comparisons, footing, alone, of=len(pairs))
+
+    def _one_by_one(
+        self, pairs: Mapping[str, tuple[Make, Make]], ticker: Ticker
+    ) -> Iterator[Comparison]:
+        """The comparisons, exam by exam; where one has been made, an interrupt ends them."""
+        found, started = None, time.monotonic()
+        for number, (case, pair) in enumerate(pairs.items(), 1):
+            try:
+                with _stoppable():
+                    found = self._compared(*pair, _Told(ticker, case, number, len(pairs)))
+            except KeyboardInterrupt:
+                if found is None:
+                    raise
+                return
+            if len(pairs) > 1 and self.session.verbosity >= 0:
+                spent = duration_in_words(time.monotonic() - started)
+                click.echo(
+                    f"{number} of {len(pairs)}, {case}: {outcome(found)} (after {spent})", err=True
+                )
+            yield found
 
     def _check_same(self, word: Word) -> None:
         """Refuse what is on both sides, if it is no target."""
+        assert not isinstance(word, Changed), "what it is changed from is on the other side"
         if isinstance(word, Revision):
             repository = Repository(Path.cwd())
             repository.place(repository.commit(word.name), word)
@@ -116,22 +164,26 @@ class Diff:
 
     def _sides(self, words: Sequence[Word], stack: ExitStack) -> tuple[Sides, Sides]:
         """Both sides; commits are looked at by processes that run beside one another."""
-        asked = self._asked(words)
+        wanted = self._asked(words)
         self._check_exam(words)
         if len(words) == 1:
             assert isinstance(words[0], str), "a commit is compared with another"
-            return with_fix(words[0], asked)
+            return with_fix(words[0], wanted)
         looking = [
-            stack.enter_context(looked_at(word, asked, self.exam))
+            stack.enter_context(looked_at(word, wanted, self.exam))
             if isinstance(word, Revision)
             else word
             for word in words
         ]
-        mine, theirs = (
-            _known(item) if isinstance(item, Looking) else sides_of(item, asked, self.exam)
-            for item in looking
-        )
+        mine, theirs = (self._sides_of(item, wanted) for item in looking)
         return mine, theirs
+
+    def _sides_of(self, item: Looking | str | Changed, wanted: Asked) -> Sides:
+        if isinstance(item, Looking):
+            return _known(item)
+        if isinstance(item, Changed):
+            return sides_of(item.target, wanted, self.exam, str(item), item.changes)
+        return sides_of(item, wanted, self.exam)
 
     def _asked(self, words: Sequence[Word]) -> Asked:
         options = self.session.options
@@ -163,41 +215,101 @@ class Diff:
         check("property", self.properties, known)
 
     def _footing(
-        self, words: Sequence[Word], comparisons: Sequence[Comparison], alone: Both
+        self,
+        words: Sequence[Word],
+        comparisons: Sequence[Comparison],
+        alone: Both,
+        left: Sequence[str] = (),
     ) -> Footing:
+        """left: the exams that an interrupt left out."""
+        targets = [asked.named(str(word)) for word in words if not isinstance(word, Changed)]
+        unseen = [f"exams left out by an interrupt: {', '.join(left)}"] if left else []
+        unseen += _not_checked(comparisons, alone)
         return Footing(
-            reproduce=commanded("rackproof", "diff", *map(str, words), *self._options),
-            not_checked=tuple(dict.fromkeys(_not_checked(comparisons, alone))),
-            next_moves=tuple(_next_moves(comparisons)),
+            reproduce=" ".join(["rackproof diff", *targets, *map(argument, self._options)]),
+            not_checked=tuple(dict.fromkeys(unseen)),
+            next_moves=tuple(_next_moves(words[-1], comparisons, self.exam)),
         )
 
     @property
     def _options(self) -> Iterator[str]:
         """The options that what is found depends on."""
         yield from (["--with-fix"] if self.fixed else [])
+        for change in self.session.options.changes:
+            yield from ("--set", str(change))
         yield from (["--exam", self.exam] if self.exam else [])
         for name in self.properties:
             yield from ("--property", name)
         if self.costs is not None:
             yield "--costs" if self.costs else "--no-costs"
         if self.session.options.seconds is not None:
-            yield from ("--time-limit", f"{self.session.options.seconds:g}s")
+            yield from ("--time-limit", asked.duration(self.session.options.seconds))
+        if self.session.options.memory is not None:
+            yield from ("--memory", f"{self.session.options.memory}B")
 
 
-def _words(texts: Sequence[str], commits: Sequence[str], *, fixed: bool) -> list[Word]:
-    """What is compared: two targets, each perhaps in a commit; or a scenario with its fix."""
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Where a request to end, such as of ``timeout``, is taken as an interrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@frozen
+class _Told:
+    """Progress, with the exam it is of."""
+
+    ticker: Ticker
+    case: str
+    number: int
+    of: int
+
+    def __call__(self, seen: Snapshot) -> None:
+        """Renew the line."""
+        if self.of > 1:
+            doing = seen.doing or f"{seen.states:,} states"
+            seen = attrs.evolve(seen, doing=f"{self.case} ({self.number} of {self.of}): {doing}")
+        self.ticker(seen)
+
+
+def _words(
+    texts: Sequence[str], commits: Sequence[str], changes: tuple[Change, ...], *, fixed: bool
+) -> list[Word]:
+    """What is compared: two targets, each perhaps in a commit; a scenario with its fix; or a target
+    as it is written with what it is where mechanisms are set.
+    """
     if len(texts) > 2:
         raise click.UsageError(f"two targets are compared, not {len(texts)}")
+    if changes:
+        return _with_changes(texts, changes, others=bool(commits) or fixed)
     if commits:
         if fixed:
             raise click.UsageError("--git compares commits, not a scenario with its fix")
         return [Revision(c, t) for c, t in zip(commits, [texts[0], texts[-1]], strict=True)]
     if fixed and len(texts) == 2:
         raise click.UsageError("--with-fix takes one scenario, which is compared with its fix")
-    words = [as_revision(text) or text for text in texts]
+    words: list[Word] = [as_revision(text) or text for text in texts]
     if len(words) == 1 and isinstance(words[0], Revision):
         raise click.UsageError(f"{words[0]}: with what is it to be compared?")
     return words
+
+
+def _with_changes(texts: Sequence[str], changes: tuple[Change, ...], *, others: bool) -> list[Word]:
+    """A target, and the same with mechanisms set."""
+    option = f"--set {changes[0]}"
+    if others:
+        raise click.UsageError(f"{option}: cannot go with --git or --with-fix")
+    if len(texts) == 2:
+        raise click.UsageError(f"{option}: compares one target with itself; leave one out")
+    if as_revision(texts[0]) is not None:
+        raise click.UsageError(f"{option}: is not for targets of a commit")
+    return [texts[0], Changed(texts[0], changes)]
 
 
 def _is_same(one: Word, other: Word) -> bool:
@@ -210,7 +322,7 @@ def _is_same(one: Word, other: Word) -> bool:
 
 def _stacks(words: Sequence[Word]) -> list[str]:
     """Those that are stacks."""
-    targets = [word.target if isinstance(word, Revision) else word for word in words]
+    targets = [word if isinstance(word, str) else word.target for word in words]
     return [target for target in targets if target.startswith("stack:")]
 
 
@@ -223,10 +335,10 @@ def _known(looking: Looking) -> Sides:
     return {case: make(side) for case, side in looking.sides().items()}
 
 
-def _paired(mine: Sides, theirs: Sides) -> tuple[list[tuple[Make, Make]], Both]:
+def _paired(mine: Sides, theirs: Sides) -> tuple[dict[str, tuple[Make, Make]], Both]:
     """What is compared with what: exam by exam, or the one that each has; and what is left."""
     if len(mine) == len(theirs) == 1:
-        return [(*mine.values(), *theirs.values())], Both()  # type: ignore[list-item]
+        return {"": (next(iter(mine.values())), next(iter(theirs.values())))}, Both()
     common = [case for case in mine if case in theirs]
     if not common:
         raise InputError("there is no exam that both sit")
@@ -234,7 +346,7 @@ def _paired(mine: Sides, theirs: Sides) -> tuple[list[tuple[Make, Make]], Both]:
         tuple(case for case in mine if case not in theirs),
         tuple(case for case in theirs if case not in mine),
     )
-    return [(mine[case], theirs[case]) for case in common], alone
+    return {case: (mine[case], theirs[case]) for case in common}, alone
 
 
 def _check_common(names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
@@ -291,21 +403,23 @@ def _uncosted(comparison: Comparison) -> Iterator[str]:
         yield "costs: they are with --costs"
 
 
-def _next_moves(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """What to do about what got worse, or is not known."""
+def _next_moves(word: Word, comparisons: Sequence[Comparison], exam: str | None) -> Iterator[str]:
+    """What to do about what got worse, or is not known; word: what the second side is."""
     worse = list(worsened(comparisons))
     if worse:
         comparison, _ = worse[0]
-        yield _verify(comparison.theirs.target)
+        case = exam or (comparison.case if len(comparisons) > 1 else None)
+        yield _verify(word, case)
     if any(each.is_open for c in comparisons for each in c.verdicts):
         yield "give it longer with --time-limit, for what is inconclusive"
     if not worse and any(c.differs for c in comparisons):
-        yield "-v tells every run in which the two part"
+        yield "-v shows every run that one of them alone can take"
 
 
-def _verify(target: str) -> str:
+def _verify(word: Word, exam: str | None) -> str:
     """How to look more closely at what is violated in a target, perhaps of a commit."""
-    revision = as_revision(target)
-    text = revision.target if revision else target
-    there = f"  # in {revision.name}" if revision else "  # tells why, and what mends it"
-    return f"rackproof verify {argument(text)} --explain{there}"
+    target = word if isinstance(word, str) else word.target
+    changes = asked.changes(word.changes) if isinstance(word, Changed) else []
+    told = asked.line("verify", target, ("--exam", exam or ""), *changes)
+    why = f"in {word.name}" if isinstance(word, Revision) else "tells why, and what mends it"
+    return f"{told} --explain  # {why}"

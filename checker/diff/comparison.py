@@ -211,6 +211,7 @@ class Comparison:
 class Difference:
     """Two targets in all the scopes that they are compared in.
 
+    of: how many scopes there are to compare in, where an interrupt may have left some out.
     mine, theirs: as they were asked for; alone: the cases or exams that only one has. is_same: that
     they are one and the same target, so that nothing was looked at.
     """
@@ -221,6 +222,12 @@ class Difference:
     footing: Footing
     alone: Both = NOTHING
     is_same: bool = False
+    of: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether some scopes were left out."""
+        return self.of > len(self.comparisons)
 
     @property
     def status(self) -> Status:
@@ -289,6 +296,15 @@ def _paths(mine: Costs, theirs: Costs) -> Iterator[Changed]:
             continue
         for column, value in one.items():
             yield Changed(name, column, value, other[column])
+
+
+def on_both(comparison: Comparison, verdict: str) -> list[str]:
+    """The properties that have a verdict on both sides."""
+    return [
+        each.name
+        for each in comparison.verdicts
+        if each.mine and each.theirs and each.mine.verdict == each.theirs.verdict == verdict
+    ]
 
 
 def worsened(comparisons: Sequence[Comparison]) -> Iterator[tuple[Comparison, Verdicts]]:

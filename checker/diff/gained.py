@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from rackproof.checker.diff.parting import Parting, parting
+from rackproof.checker.diff.parting import Parting, Run, parting
 from rackproof.checker.diff.side import Behaviour, Column
 
 Edge = tuple[str, str]
@@ -92,9 +92,25 @@ def gained(mine: Behaviour, theirs: Behaviour) -> Gained:
         _by_family(common, _values(mine), _values(theirs)),
         _by_family(common, _edges(mine), _edges(theirs)),
         _states(mine, theirs),
-        parting(mine, theirs),
+        _told(parting(mine, theirs), mine, theirs),
         (mine.reason, theirs.reason),
     )
+
+
+def _told(found: Parting, mine: Behaviour, theirs: Behaviour) -> Parting:
+    """The runs in the words of those who can do them."""
+    return evolve(found, mine=_in_words(found.mine, mine), theirs=_in_words(found.theirs, theirs))
+
+
+def _in_words(runs: dict[str, Run], world: Behaviour) -> dict[str, Run]:
+    """Runs with what each step of them came to."""
+    if world.tell is None or not runs:
+        return runs
+    told = world.tell([[step.label for step in run] for run in runs.values()])
+    return {
+        name: tuple(evolve(step, words=words) for step, words in zip(run, said, strict=True))
+        for (name, run), said in zip(runs.items(), told, strict=True)
+    }
 
 
 def _apart(mine: Sequence[str], theirs: Sequence[str]) -> Both:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -185,9 +185,14 @@ class Looking:
         self.revision, self.target, self.tree, self.packages = revision, target, tree, packages
         self.answer, self.log = tree.parent / "answer", tree.parent / "log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.asked: Mapping[str, Any] = {}
 
     def start(self, request: Mapping[str, Any]) -> None:
         """Begin to look."""
+        self.asked = request
+        self._ask(request)
+
+    def _ask(self, request: Mapping[str, Any]) -> None:
         told = self.tree.parent / "request"
         told.write_text(json.dumps(dict(request)), "utf-8")
         self._run("laid-over", CHILD, str(told), str(self.answer))
@@ -213,7 +218,24 @@ class Looking:
             return {"": self._verdicts_alone(self._last_words)}
         if "error" in answer:
             raise InputError("\n".join(f"{self.revision.name}: {line}" for line in answer["error"]))
-        return {case: from_data(data) for case, data in answer["sides"].items()}
+        return {case: self._side(case, data) for case, data in answer["sides"].items()}
+
+    def _side(self, case: str, data: Mapping[str, Any]) -> Side:
+        """A side that was passed on, with somebody to tell its runs."""
+        side = from_data(data)
+        if side.behaviour is None:
+            return side
+        spoken = attrs.evolve(side.behaviour, tell=partial(self._told, case))
+        return attrs.evolve(side, behaviour=spoken)
+
+    def _told(self, case: str, runs: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+        """What the steps of runs come to, told by the code of the commit itself."""
+        self.answer.unlink(missing_ok=True)
+        self._ask({**self.asked, "case": case, "runs": runs})
+        answer = self._answer()
+        if answer is None or "told" not in answer:
+            raise RuntimeError(f"{self.revision}: its runs cannot be told: {self._last_words}")
+        return [list(map(str, words)) for words in answer["told"]]
 
     def _answer(self) -> Any:
         """What the process wrote, once it has ended; None where it wrote nothing."""

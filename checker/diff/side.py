@@ -6,7 +6,7 @@ with other code. Numbers count from 0 unless told otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -14,6 +14,10 @@ from attrs import frozen
 
 FORMAT: Final = 1
 """Of the data that processes pass on."""
+
+
+Tell = Callable[[Sequence[Sequence[str]]], Sequence[Sequence[str]]]
+"""From runs, each of the labels of its steps, to what each step came to, in words."""
 
 
 @frozen
@@ -47,6 +51,7 @@ class Behaviour:
     acts: every firing that there could be. states: in the order of their distance from the initial
     one, the first; for each column the index of its value. moves: of the first states, the act and
     the state it leads to. reason: why there are more states than that; None where these are all.
+    tell: what the steps of runs come to, in words; None where nobody is there to say it.
     """
 
     acts: tuple[Act, ...]
@@ -54,6 +59,7 @@ class Behaviour:
     states: tuple[tuple[int, ...], ...]
     moves: tuple[tuple[tuple[int, int], ...], ...]
     reason: str | None = None
+    tell: Tell | None = None
 
     @property
     def fired(self) -> frozenset[str]:
@@ -138,7 +144,7 @@ class Side:
 
 def as_data(side: Side) -> dict[str, Any]:
     """A side as lists, maps, texts and numbers."""
-    return {"format": FORMAT, **attrs.asdict(side)}
+    return {"format": FORMAT, **attrs.asdict(side, filter=lambda each, _: each.name != "tell")}
 
 
 def from_data(data: Mapping[str, Any]) -> Side:

@@ -5,16 +5,19 @@ A scenario is compared as it was reported, or with its fix; a stack in every exa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from attrs import frozen
+
 from rackproof.checker.diff.side import Side
-from rackproof.checker.diff.subject import Asked, Subject
+from rackproof.checker.diff.subject import Asked, Subject, in_words_of
 from rackproof.checker.searched import Progress
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verify import AS_REPORTED, WITH_FIX, failure
+from rackproof.scenarios.changes import Change, as_map, check_known
 from rackproof.scenarios.exams import Exam, exams, named
 from rackproof.scenarios.files import is_folder
 from rackproof.scenarios.schema import Scenario
@@ -27,6 +30,31 @@ Sides = Mapping[str, Make]
 """By case or exam."""
 
 
+@frozen(slots=False)
+class World:
+    """A case or an exam of a target, built when it is asked about."""
+
+    find: Callable[[], Subject]
+    scenario: Scenario | None = None
+
+    def __call__(self, like: Side | None, progress: Progress | None) -> Side:
+        """Find out about it; whatever is wrong with the world is told as its author's mistake."""
+        try:
+            return self.find().side(like, progress)
+        except (Exception, SystemExit) as error:
+            wrong = failure(error, self.scenario)
+            if wrong.status is not Status.BAD_INPUT:
+                raise
+            raise InputError("\n".join(wrong.lines)) from error
+
+    def tell(self, runs: Sequence[Sequence[str]]) -> list[list[str]]:
+        """What the steps of runs of it come to."""
+        return in_words_of(self.find().system, runs)
+
+
+Worlds = Mapping[str, World]
+
+
 def target_of(text: str) -> Target:
     """The one target that a text stands for."""
     if text.strip() and is_folder(Path(text)):
@@ -34,17 +62,26 @@ def target_of(text: str) -> Target:
     return expand([text]).found[0]
 
 
-def sides_of(text: str, asked: Asked, exam: str | None = None, label: str | None = None) -> Sides:
-    """The sides of a target: of a stack one for each exam, or for one; of anything else one."""
-    target = target_of(text)
+def sides_of(
+    text: str,
+    asked: Asked,
+    exam: str | None = None,
+    label: str | None = None,
+    changes: Sequence[Change] = (),
+) -> Worlds:
+    """The sides of a target: of a stack one for each exam, or for one; of anything else one.
+
+    changes: mechanisms that are set otherwise than it is written.
+    """
+    target = target_of(text).with_changes(changes)
     name = label or text
     if target.stack is not None:
-        return _of_stack(check_stack(target.stack), name, asked, exam)
+        return _of_stack(target, name, asked, exam)
     scenario = target.load()
     return {AS_REPORTED if scenario.fix else "": _case(scenario, name, asked, fixed=False)}
 
 
-def with_fix(text: str, asked: Asked) -> tuple[Sides, Sides]:
+def with_fix(text: str, asked: Asked) -> tuple[Worlds, Worlds]:
     """A scenario as it was reported, and with its fix."""
     target = target_of(text)
     if target.stack is not None or target.file is None:
@@ -58,33 +95,21 @@ def with_fix(text: str, asked: Asked) -> tuple[Sides, Sides]:
     )
 
 
-def _case(scenario: Scenario, name: str, asked: Asked, *, fixed: bool) -> Make:
+def _case(scenario: Scenario, name: str, asked: Asked, *, fixed: bool) -> World:
     case = scenario.fix if fixed and scenario.fix else scenario.case
     label = WITH_FIX if fixed else AS_REPORTED if scenario.fix else ""
     subject = Subject(name, label, case.setting, asked)
-
-    def make(like: Side | None, progress: Progress | None) -> Side:
-        """Whatever is wrong with the world is told as its author's mistake."""
-        try:
-            return subject.side(like, progress)
-        except (Exception, SystemExit) as error:
-            wrong = failure(error, scenario)
-            if wrong.status is not Status.BAD_INPUT:
-                raise
-            raise InputError("\n".join(wrong.lines)) from error
-
-    return make
+    return World(lambda: subject, scenario)
 
 
-def _of_stack(stack: str, name: str, asked: Asked, exam: str | None) -> Sides:
-    if exam is not None:
-        return {exam: partial(_examined, named(exam), stack, name, asked)}
+def _of_stack(target: Target, name: str, asked: Asked, exam: str | None) -> Worlds:
+    assert target.stack is not None, "it is a stack"
+    stack, changes = check_stack(target.stack), target.changes
+    check_known(stack, changes)
     concerns = load_stack(stack).concerns
-    sits = [each for each in exams() if each.concerns <= concerns]
-    return {each.name: partial(_examined, each, stack, name, asked) for each in sits}
+    sits = [named(exam)] if exam else [each for each in exams() if each.concerns <= concerns]
 
+    def subject(each: Exam) -> Subject:
+        return Subject(name, each.name, each.setting(stack, as_map(changes)), asked)
 
-def _examined(
-    exam: Exam, stack: str, name: str, asked: Asked, like: Side | None, progress: Progress | None
-) -> Side:
-    return Subject(name, exam.name, exam.setting(stack), asked).side(like, progress)
+    return {each.name: World(partial(subject, each)) for each in sits}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from enum import Enum
+from functools import cached_property, partial
 from typing import Any, Final
 
 import attrs
@@ -24,10 +25,11 @@ from rackproof.checker.search import Limits, Snapshot
 from rackproof.checker.searched import Progress, searched
 from rackproof.checker.timing.amounts import exact, in_units
 from rackproof.checker.timing.moves import Graph
+from rackproof.checker.trace import run
 from rackproof.checker.verdicts import Result, results
 from rackproof.checker.verify import silent
 from rackproof.model.kernel import Kind, Property, System, Transition
-from rackproof.model.kernel.domains import Enumeration, Truth
+from rackproof.model.kernel.domains import Enumeration, FixedSpec, Truth, spec_of
 from rackproof.scenarios.fields import Field, Fields
 from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Setting
@@ -188,7 +190,8 @@ class Subject:
         if self.setting.bundled is None:
             start = dict(zip(self.fields, self._initial, strict=True))
             sizes = {name: str(size) for name, size in self.system.sizes.items()}
-            found = {"sizes": sizes, "initial state": start}
+            constants = fixed_values(self.system.initial)
+            found = {"sizes": sizes, "fixed": constants, "initial state": start}
         else:
             found = {
                 part: {key: written(value) for key, value in known.items()}
@@ -233,7 +236,9 @@ class Subject:
             indices.append(index)
         states = np.array(indices, dtype=np.int64).T.tolist() or [[] for _ in table]
         moves = tuple(walk.moves)
-        return Behaviour(self._acts, tuple(found), tuple(map(tuple, states)), moves, walk.reason)
+        told = partial(in_words_of, self.system)
+        known = tuple(map(tuple, states))
+        return Behaviour(self._acts, tuple(found), known, moves, walk.reason, told)
 
     def _costs(self, progress: Progress | None) -> Costs | None:
         """What the paths take, where it is asked and the world says how long things do."""
@@ -242,6 +247,35 @@ class Subject:
         from rackproof.checker.diff.spent import costs  # noqa: PLC0415
 
         return costs(self.system, self.asked.seconds or SECONDS, progress)
+
+
+def in_words_of(system: System, runs: Sequence[Sequence[str]]) -> list[list[str]]:
+    """What the steps of runs came to, each run walked with the plain functions."""
+    firings = {as_step(firing, system): firing for firing in system.firings()}
+    return [
+        [step.words for step in run(system, [firings[label] for label in labels]).steps]
+        for labels in runs
+    ]
+
+
+def fixed_values(world: Any) -> dict[str, str]:
+    """The constants that a world of one's own holds, mechanisms and all, by name."""
+    found: dict[str, str] = {}
+    for attribute in attrs.fields(type(world)):
+        if isinstance(spec_of(attribute), FixedSpec):
+            found.update(_constants(attribute.name, getattr(world, attribute.name)))
+    return found
+
+
+def _constants(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """A constant by its name; of a record, each of its fields."""
+    if attrs.has(type(value)):
+        for attribute in attrs.fields(type(value)):
+            yield from _constants(f"{name}.{attribute.name}", getattr(value, attribute.name))
+    elif value is None or isinstance(value, bool | int | float | str):
+        yield name, written(value)
+    elif isinstance(value, Enum):
+        yield name, str(value.value)
 
 
 def _time(value: float | Callable[..., float]) -> str:

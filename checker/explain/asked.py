@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+import attrs
+
+from rackproof.checker.engines import Options
+from rackproof.checker.exams import Examined
 from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.shell import argument
+from rackproof.checker.verify import Report, Run
+from rackproof.scenarios.changes import Change
+from rackproof.scenarios.worlds import split_target
 
 LARGER = "anything larger than this scope"
 UNTIMED = "how long steps take (every order of steps counts)"
@@ -16,7 +25,60 @@ MOST_CUTS = 4
 def line(name: str, target: str, *options: tuple[str, str]) -> str:
     """A command as a shell takes it; options: names with values, those without one left out."""
     told = (f"{option} {argument(value)}" for option, *rest in options for value in rest if value)
-    return " ".join([f"rackproof {name} {argument(target)}", *told])
+    return " ".join([f"rackproof {name} {named(target)}", *told])
+
+
+def named(target: str) -> str:
+    """A target as a command names it: below the folder one is in, from there on."""
+    file, name = split_target(target)
+    path = Path(file)
+    if path.is_absolute() and not target.startswith("stack:"):
+        path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays what it is
+        file = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    return argument(file if name is None else f"{file}:{name}")
+
+
+def changes(those: Iterable[Change]) -> list[tuple[str, str]]:
+    """The options that set mechanisms."""
+    return [("--set", str(change)) for change in those]
+
+
+def verify(target: str, options: Options) -> str:
+    """The line that verifies a target again."""
+    return " ".join([line("verify", target), *flags(options)])
+
+
+def flags(options: Options) -> Iterator[str]:
+    """The options that change what is found."""
+    sizes = ("workers",) if options.racks else options.open
+    yield from (f"--any {size}" for size in sizes)
+    if options.engine != "auto" and not options.racks:
+        yield f"--engine {options.engine}"
+    if options.seconds is not None:
+        yield f"--time-limit {duration(options.seconds)}"
+    if options.memory is not None:
+        yield f"--memory {options.memory}B"
+    yield from (f"--exam {argument(name)}" for name in options.exams)
+    yield from (f"{option} {argument(value)}" for option, value in changes(options.changes))
+    for name in ("coverage", "reduce", "repair"):
+        if getattr(options, name):
+            yield f"--{name}"
+
+
+def again(report: Report, run: Run | None = None) -> str:
+    """The line that shows again what a report tells, of one run where it is given; without what
+    only costs time beside it.
+    """
+    options = attrs.evolve(report.options, coverage=False, repair=False)
+    if run is not None and isinstance(report, Examined):
+        options = attrs.evolve(options, exams=(run.label,))
+    return verify(report.target, options)
+
+
+def where(report: Report, run: Run | None = None) -> list[tuple[str, str]]:
+    """The options that say which world of a report a run is of."""
+    exam = [("--exam", run.label)] if run is not None and isinstance(report, Examined) else []
+    return [*exam, *changes(report.options.changes)]
 
 
 def duration(seconds: float) -> str:
@@ -33,25 +95,25 @@ def of_cuts(
     is_conclusive: bool,
 ) -> Footing:
     """Of the minimal cut sets of a target."""
-    where = [("--exam", exam or ""), *(("--property", name) for name in properties)]
-    where.append(("--faults", ",".join(faults)))
+    place = [("--exam", exam or ""), *(("--property", name) for name in properties)]
+    place.append(("--faults", ",".join(faults)))
     unseen = [] if is_conclusive else ["the sets that are open"]
     unseen += [f"sets of more than {most} faults", LARGER, UNTIMED]
     if faults:
         unseen.insert(-2, f"other faults than {', '.join(faults)}")
-    more = [line("cuts", target, *where, ("--at-most", str(most))) + " -v  # the run of each set"]
+    more = [line("cuts", target, *place, ("--at-most", str(most))) + " -v  # the run of each set"]
     if is_conclusive and most < MOST_CUTS:
-        larger = line("cuts", target, *where, ("--at-most", str(most + 1)))
+        larger = line("cuts", target, *place, ("--at-most", str(most + 1)))
         more.append(f"{larger}  # sets of one fault more")
-    again = line("cuts", target, *where, ("--at-most", str(most)))
-    return Footing(again, tuple(unseen), tuple(more))
+    told = line("cuts", target, *place, ("--at-most", str(most)))
+    return Footing(told, tuple(unseen), tuple(more))
 
 
 def of_guards(
     target: str, properties: Sequence[str], exam: str | None, is_found: bool, has_mechanisms: bool
 ) -> Footing:
     """Of the missing guards of a target."""
-    where = [("--exam", exam or ""), *(("--property", name) for name in properties)]
+    place = [("--exam", exam or ""), *(("--property", name) for name in properties)]
     unseen = (
         "guards of more than two steps, and tests that no step, timer or property makes",
         "guards of faults, clients and the environment, which nobody can forbid",
@@ -59,9 +121,9 @@ def of_guards(
     )
     moves = ["add the guard to the protocol, and verify it again"] if is_found else []
     if has_mechanisms:
-        again = line("verify", target)
-        moves.append(f"{again} --repair  # the changes of mechanisms that stop it")
-    return Footing(line("guards", target, *where), unseen, tuple(moves))
+        alone = line("verify", target, ("--exam", exam or ""))
+        moves.append(f"{alone} --repair  # the changes of mechanisms that stop it")
+    return Footing(line("guards", target, *place), unseen, tuple(moves))
 
 
 def of_cost(
@@ -73,10 +135,9 @@ def of_cost(
     durations: Sequence[str],
 ) -> Footing:
     """Of what the paths of a target take."""
-    where = [("--exam", exam or ""), *(("--set", f"{n}={duration(v)}") for n, v in values.items())]
-    fixed = " --fixed" if is_fixed else ""
-    again = line("cost", target, *where) + fixed
-    return Footing(again, tuple(_unseen(reasons, values)), tuple(_moves(again, durations)))
+    place = [("--exam", exam or ""), *(("--set", f"{n}={duration(v)}") for n, v in values.items())]
+    told = line("cost", target, *place) + (" --fixed" if is_fixed else "")
+    return Footing(told, tuple(_unseen(reasons, values)), tuple(_moves(told, durations)))
 
 
 def _unseen(reasons: Iterable[str | None], values: Mapping[str, float]) -> Iterator[str]:
@@ -85,7 +146,7 @@ def _unseen(reasons: Iterable[str | None], values: Mapping[str, float]) -> Itera
     yield LARGER
 
 
-def _moves(again: str, durations: Sequence[str]) -> Iterator[str]:
-    yield f"{again} -v  # a run of each class"
+def _moves(told: str, durations: Sequence[str]) -> Iterator[str]:
+    yield f"{told} -v  # a run of each class"
     if durations:
-        yield f"{again} --set {durations[0]}=1s  # with another value"
+        yield f"{told} --set {durations[0]}=1s  # with another value"

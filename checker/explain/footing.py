@@ -20,7 +20,6 @@ from rackproof.checker.explain.explanation import Footing, Mend
 from rackproof.checker.proof.obligations import SAFETY
 from rackproof.checker.replay import Replayed
 from rackproof.checker.report.setting import assumed, effective, parts
-from rackproof.checker.report.shell import argument
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.verdicts import ABSENT, Result, Verdict
 from rackproof.checker.verify import WITH_FIX, Report, Run, silent
@@ -38,30 +37,9 @@ GRAPH: Final = 300_000
 """More states than this are not looked at for a missing guard."""
 
 
-def command(target: str, options: Options) -> str:
-    """The line that verifies a target again."""
-    return " ".join(["rackproof verify", argument(target), *_flags(options)])
-
-
-def _flags(options: Options) -> Iterator[str]:
-    """The options that change what is found."""
-    sizes = ("workers",) if options.racks else options.open
-    yield from (f"--any {size}" for size in sizes)
-    if options.engine != "auto" and not options.racks:
-        yield f"--engine {options.engine}"
-    if options.seconds is not None:
-        yield f"--time-limit {asked.duration(options.seconds)}"
-    if options.memory is not None:
-        yield f"--memory {options.memory}B"
-    yield from (f"--exam {argument(name)}" for name in options.exams)
-    for name in ("coverage", "reduce", "repair"):
-        if getattr(options, name):
-            yield f"--{name}"
-
-
 def of_report(report: Report, options: Options) -> Footing:
     """What a verified target says of itself."""
-    again = command(report.target, options)
+    again = asked.verify(report.target, options)
     if not report.runs:
         return Footing(again)
     return Footing(
@@ -88,7 +66,7 @@ def of_result(
 
 def of_replay(scenario: Scenario, replayed: Replayed) -> Footing:
     """What a run that is written down says of itself."""
-    file = argument(str(scenario.path))
+    file = asked.named(str(scenario.path))
     unseen = ["any run but this one", *_inexact(scenario.case.setting, replayed.timing is not None)]
     moves = (
         f"rackproof verify {file}  # every run of its scope",
@@ -225,14 +203,16 @@ def _apply(report: Report, run: Run, mend: Mend) -> Iterator[str]:
 
 
 def _violated(report: Report, run: Run, result: Result, is_mended: bool) -> Iterator[str]:
-    target, name = argument(report.target), argument(result.prop.name)
-    where = f"{target} --exam {argument(run.label)}" if isinstance(report, Examined) else target
-    yield f"rackproof export {where} --property {name} --to markdown  # the run, to hand on"
+    name, where = result.prop.name, asked.where(report, run)
+    told = asked.line("export", report.target, *where, ("--property", name), ("--to", "markdown"))
+    yield f"{told}  # the run, to hand on"
     if report.diagnosis is None and not is_mended and has_mechanisms(run.case.setting):
-        yield f"rackproof verify {target} --repair  # the least changes of mechanisms that stop it"
+        told = asked.line("verify", report.target, *where)
+        yield f"{told} --repair  # the least changes of mechanisms that stop it"
     is_loop = result.trace is not None and result.trace.loop is not None
-    if not is_loop and run.findings.states <= GRAPH:
-        yield f"rackproof guards {where} --property {name}  # find the guard that is missing"
+    if not is_loop and run.findings.states <= GRAPH and not report.options.changes:
+        told = asked.line("guards", report.target, *where, ("--property", name))
+        yield f"{told}  # find the guard that is missing"
 
 
 def has_mechanisms(setting: Setting) -> bool:
@@ -246,17 +226,22 @@ def has_mechanisms(setting: Setting) -> bool:
 
 
 def _holds(report: Report, results: Sequence[Result], options: Options) -> Iterator[str]:
-    target = argument(report.target)
+    target, more = report.target, asked.changes(options.changes)
     stack = isinstance(report, Examined)
     names = [r.prop.name for r in results if r.verdict is Verdict.HOLDS and r.prop.scope in SAFETY]
     freedoms = report.runs[0].case.setting.system.freedoms
     if names and not stack:
-        yield f"rackproof verify {target} --engine prove  # in runs of any length"
+        told = asked.line("verify", target, *more, ("--engine", "prove"))
+        yield f"{told}  # in runs of any length"
         if freedoms and not options.open:
             size = next(iter(freedoms))
-            yield f"rackproof verify {target} --any {size}  # whatever the number of {size} is"
-    if names or any(result.verdict is Verdict.PROVED for result in results):
-        yield f"rackproof cuts {target} --at-most 2  # which faults would break it"
+            told = asked.line("verify", target, *more, ("--any", size))
+            yield f"{told}  # whatever the number of {size} is"
+    has_held = names or any(result.verdict is Verdict.PROVED for result in results)
+    if has_held and not more:
+        exams = [("--exam", name) for name in options.exams[:1]]
+        told = asked.line("cuts", target, *exams, ("--at-most", "2"))
+        yield f"{told}  # which faults would break it"
     if not stack:
         yield from _larger(report.runs[0].case.setting)
 
@@ -283,7 +268,6 @@ def _can_be(setting: Setting, sizes: Mapping[str, Any]) -> Setting | None:
 
 def _vacuous(report: Report, run: Run, result: Result) -> Iterator[str]:
     """What would put a property to the test."""
-    target, name = argument(report.target), argument(result.prop.name)
     setting = run.case.setting
     if result.reason == ABSENT:
         yield from _speaks_of(setting, result.prop)
@@ -294,8 +278,10 @@ def _vacuous(report: Report, run: Run, result: Result) -> Iterator[str]:
             "first, such as another fault (rackproof explain NAME says what each does)"
         )
         return
-    where = f"{target} --exam {argument(run.label)}" if isinstance(report, Examined) else target
-    yield f"rackproof cuts {where} --property {name}  # with every fault that the scope allows"
+    if not report.options.changes:
+        where = [*asked.where(report, run), ("--property", result.prop.name)]
+        told = asked.line("cuts", report.target, *where)
+        yield f"{told}  # with every fault that the scope allows"
 
 
 def _not_allowed(run: Run) -> list[str]:
@@ -323,17 +309,19 @@ def _inconclusive(report: Report, run: Run, result: Result, options: Options) ->
     is_safety = result.prop.scope in SAFETY
     if options.engine != "prove" and is_safety and not isinstance(report, Examined):
         proving = evolve(options, engine="prove", reduce=False)
-        yield f"{command(report.target, proving)}  # an invariant, where the states are too many"
+        told = asked.verify(report.target, proving)
+        yield f"{told}  # an invariant, where the states are too many"
     if options.engine == "prove" and not is_safety:
-        yield f"{command(report.target, evolve(options, engine='search'))}  # loops, too"
+        yield f"{asked.verify(report.target, evolve(options, engine='search'))}  # loops, too"
     if options.seconds is not None and "time" in reason:
         longer = evolve(options, seconds=4 * options.seconds)
-        yield f"{command(report.target, longer)}  # longer than {in_words(options.seconds)}"
+        yield f"{asked.verify(report.target, longer)}  # longer than {in_words(options.seconds)}"
     if found := re.search(r"of ([\d,]+) bytes", reason):
         more = evolve(options, memory=4 * int(found[1].replace(",", "")))
-        yield f"{command(report.target, more)}  # with more memory"
+        yield f"{asked.verify(report.target, more)}  # with more memory"
     if not run.case.setting.system.open_sizes and "states" in reason and not options.reduce:
-        yield f"{command(report.target, evolve(options, reduce=True))}  # fewer orders of steps"
+        told = asked.verify(report.target, evolve(options, reduce=True))
+        yield f"{told}  # fewer orders of steps"
 
 
 # In a few lines.

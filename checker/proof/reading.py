@@ -17,6 +17,7 @@ from rackproof.checker.proof.certificate import CLAUSE, FIELDS, NOTHING, Certifi
 from rackproof.checker.proof.obligations import SAFETY, obligation
 from rackproof.checker.proof.smtlib import Expression, SyntaxProblem
 from rackproof.model.kernel import ModelError, System
+from rackproof.scenarios.changes import SET, as_map, read_change
 from rackproof.scenarios.worlds import InputError, split_target
 
 LONGEST = 160
@@ -134,12 +135,14 @@ def target_system(target: str, case: str, folder: Path) -> System:
     from rackproof.checker.verify import AS_REPORTED, WITH_FIX  # noqa: PLC0415
     from rackproof.scenarios.exams import exams  # noqa: PLC0415
 
+    target, *texts = target.split(SET)
+    changes = [read_change(text) for text in texts]
     if target.startswith("stack:"):
         exam = next((exam for exam in exams() if exam.name == case), None)
         if exam is None:
             raise Mismatch(f"there is no exam {case!r}")
-        return exam.setting(target.removeprefix("stack:")).system
-    found = expand([_found(target, folder)]).found
+        return exam.setting(target.removeprefix("stack:"), as_map(changes)).system
+    found = expand([_found(target, folder)], changes).found
     if len(found) != 1:
         raise Mismatch(f"{target} is not one scenario")
     scenario = found[0].load()

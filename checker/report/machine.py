@@ -19,6 +19,7 @@ from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Change, Trace
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.scenarios.changes import as_map
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Scenario, Setting
 from rackproof.scenarios.steps import kebab
@@ -36,6 +37,8 @@ def as_data(report: Report, footing: Footing | None = None) -> dict[str, Any]:
         "status": int(report.status),
         "seconds": round(report.seconds, 6),
     }
+    if report.options.changes:
+        data["set"] = as_map(report.options.changes)
     if isinstance(report, Examined):
         data.update(_examined(report))
     elif report.scenario is not None:

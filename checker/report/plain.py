@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from rackproof.checker.explain.asked import again
 from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.report.screen import shown
-from rackproof.checker.report.shell import argument
 from rackproof.checker.verdicts import Verdict
 from rackproof.checker.verify import Report
 
@@ -31,15 +31,14 @@ def as_text(report: Report) -> str:
     """What falls short, and the counterexamples behind it."""
     lines = [f"{report.name} ({report.target})" if report.scenario else report.target]
     lines += [f"  {line}" for line in shortfalls(report)]
-    again = f"rackproof verify {argument(report.target)}"
     violated = [
-        result
+        (run, result)
         for run in report.runs
         for result in run.results
         if result.trace is not None and result.complaint
     ]
-    for result in violated:
-        lines += ["", *counterexample(report, result, again)]
+    for run, result in violated:
+        lines += ["", *counterexample(report, result, again(report, run))]
     if report.failure and report.failure.traceback:
         lines += ["", report.failure.traceback]
-    return shown("\n".join(lines if violated else [*lines, f"  To see it again: {again}"]))
+    return shown("\n".join(lines if violated else [*lines, f"  To see it again: {again(report)}"]))

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from rackproof.checker.coverage import Coverage
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain import asked
 from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.explain.footing import lines as footing_lines
 from rackproof.checker.explain.footing import of_replay
@@ -22,13 +23,13 @@ from rackproof.checker.report import proofs, repair, stack
 from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.setting import assumed, scope_in_words
-from rackproof.checker.report.shell import commanded
 from rackproof.checker.report.steps import parts_in_words
 from rackproof.checker.report.style import COLOURS, MARKS, UNTESTED
 from rackproof.checker.saving import Saved
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.checker.verdicts import ABSENT, Result, Verdict, counted
 from rackproof.checker.verify import WITH_FIX, Failure, Report, Run, failure
+from rackproof.scenarios.changes import told as changed
 from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.steps import kebab
@@ -104,6 +105,7 @@ class Terminal:
         if words is not None and not isinstance(report, Examined):
             where = f"{report.target}: " if several else ""
             words += f"; left open: {', '.join(report.open)}" if report.open else ""
+            words += f";{changed(report.options.changes)}" if report.options.changes else ""
             self.out.print(f"{where}scope: {words}", soft_wrap=True)
             assert report.scenario is not None, "it has a scope"
             if told := assumed(report.scenario.case.setting):
@@ -112,7 +114,8 @@ class Terminal:
     def _examined(self, report: Examined) -> None:
         """Print what became of a stack in its exams."""
         if self.verbosity >= 0 and report.runs:
-            told = f"{report.target}, {stack.summary(report)} ({in_words(report.seconds)})"
+            name = f"{report.target}{changed(report.options.changes)}"
+            told = f"{name}, {stack.summary(report)} ({in_words(report.seconds)})"
             self.out.print(Text(told, "bold"), soft_wrap=True)
             self.out.print(stack.table(report, self.out.width), crop=False)
             if unsaid := stack.left_out(report):
@@ -192,8 +195,8 @@ class Terminal:
 
     def _covered(self, report: Examined) -> None:
         """Print what took effect in no exam: with -v, and where it was asked for."""
-        asked = any(run.coverage for run in report.runs)
-        if report.idle and (asked or self.verbosity > 0):
+        is_asked = any(run.coverage for run in report.runs)
+        if report.idle and (is_asked or self.verbosity > 0):
             names = ", ".join(map(kebab, report.idle))
             self.out.print(f"{report.target}: never fired in any exam: {names}", soft_wrap=True)
         if report.guards:
@@ -220,8 +223,7 @@ class Terminal:
                 self._counterexample(report, run, result, saved.files.get(id(result)))
 
     def _counterexample(self, report: Report, run: Run, result: Result, saved: Path | None) -> None:
-        again = ("replay", str(saved)) if saved else ("verify", report.target)
-        replay = commanded("rackproof", *again)
+        replay = asked.line("replay", str(saved)) if saved else asked.again(report, run)
         if self.explains:
             from rackproof.checker.explain import explain  # noqa: PLC0415
 
@@ -310,7 +312,7 @@ class Terminal:
         if self.explains and self.verbosity >= 0:
             from rackproof.checker.explain import explain_replay  # noqa: PLC0415
 
-            again = commanded("rackproof", "replay", str(scenario.path))
+            again = asked.line("replay", str(scenario.path))
             self._explained(explain_replay(scenario, run, again))
         elif self.verbosity >= 0:
             self.out.print(Text(scenario.name, "bold"), soft_wrap=True)
@@ -373,6 +375,18 @@ def _rows(report: Report, label: str, each: bool, every: bool) -> Iterator[list[
         ]
         if not each:
             return
+    for what, words in _beside(report):
+        yield [Text(word, style), "", what, words, "", "", ""]
+
+
+def _beside(report: Report) -> Iterator[tuple[str, str]]:
+    """What is not as it should be beside the properties."""
+    if report.replayed is not None and report.replayed.complaints:
+        yield "steps", "not as written"
+    if report.failure is not None:
+        yield "-", "not finished"
+    if report.untested:
+        yield "-", "nothing was tested"
 
 
 def _properties(report: Report, unjudged: bool) -> list[str]:

@@ -18,21 +18,25 @@ import pytest
 from markdown_it import MarkdownIt
 from naive import reachable
 from random_worlds import random_world
+from switched import Protocol
 from timed_worlds import watchdog
 from worlds import WORLDS, pool
 
 from rackproof.checker.cli import run
+from rackproof.checker.diff.command import Diff
 from rackproof.checker.diff.comparison import Comparison, Difference, Verdicts
 from rackproof.checker.diff.gained import Gained, gained
 from rackproof.checker.diff.parting import parting
 from rackproof.checker.diff.revisions import Revision, looked_at
 from rackproof.checker.diff.side import Judged, Side, as_data, from_data
-from rackproof.checker.diff.subject import Asked, Subject
+from rackproof.checker.diff.subject import Asked, Subject, fixed_values
+from rackproof.checker.explain.asked import named
 from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.report.difference.markdown import as_markdown
 from rackproof.checker.status import Status
 from rackproof.checker.timing.moves import moves_of
 from rackproof.checker.timing.stalls import worst_stall
+from rackproof.model import kernel
 from rackproof.model.kernel import Firing, System, successors
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Setting
@@ -69,6 +73,12 @@ def switch(light: Light) -> Light:
 
 world = kernel.System("light", Light(), (switch,))
 """
+
+
+@kernel.frozen
+class Place:
+    protocol: Protocol = kernel.fixed()
+
 
 Variant = Callable[..., Path]
 
@@ -354,7 +364,7 @@ def test_worse_and_better(before: str | None, after: str | None, worse: bool, be
 def test_sides_as_data() -> None:
     one = side(pool(2, 1, 1))
     again = from_data(json.loads(json.dumps(as_data(one))))
-    assert attrs.asdict(again) == attrs.asdict(one)
+    assert as_data(again) == as_data(one)
     with pytest.raises(ValueError, match="another format"):
         from_data({"format": 0})
 
@@ -387,7 +397,7 @@ def test_a_bug_and_its_fix(capsys: pytest.CaptureFixture[str]) -> None:
         "drain: {worker: worker-0}",
         "dispatch: {request: request-0, worker: worker-0}",
     ]
-    assert data["reproduce"] == f"rackproof diff {MIRROR} --no-costs"
+    assert data["reproduce"] == f"rackproof diff {named(str(MIRROR))} --no-costs"
     assert any("costs" in told for told in data["not_compared"])
 
 
@@ -400,6 +410,55 @@ def test_two_stacks_in_an_exam(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"stack"} < {changed["key"] for changed in found["written"]}
     for each in found["properties"]:
         assert each["worse"] <= each["differs"]
+
+
+def test_a_stack_and_itself_with_a_mechanism_set(capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs are told as they came out, and what hurts both is told too."""
+    asked = ("stack:dynamo", "--set", "finish-latch=true", "--exam", "crash", "--no-costs")
+    assert run(["diff", *asked, "--json", "-"]) == 0
+    (data,) = json.loads(capsys.readouterr().out)
+    assert (data["a"], data["b"]) == ("stack:dynamo", "stack:dynamo with finish-latch=true")
+    assert data["reproduce"] == f"rackproof diff {' '.join(asked)}"
+    (found,) = data["comparisons"]
+    assert {"part": "protocol", "key": "finish-latch", "a": "false", "b": "true"} in found[
+        "written"
+    ]
+    (first, *_), *_ = found["behaviours"]["runs"]["only_a"]
+    assert first["words"] == "The router sends request-0 to worker-0, which accepts it."
+    assert run(["diff", *asked]) == 0
+    told = capsys.readouterr().out
+    both = [p["name"] for p in found["properties"] if p["a"] == p["b"] and "steps" in p["a"]]
+    assert both
+    assert f"violated in both: {', '.join(both)}" in told
+
+
+def test_constants_of_a_world_of_ones_own() -> None:
+    values = {name: attrs.evolve(Protocol(), rate=n) for n, name in enumerate(("slow", "fast"))}
+    found = {name: fixed_values(Place(protocol=protocol)) for name, protocol in values.items()}
+    assert found["slow"]["protocol.rate"] == "0"
+    assert found["fast"]["protocol.rate"] == "1"
+    assert found["slow"]["protocol.mode"] == "full"
+    assert found["slow"]["protocol.a"] == "true"
+
+
+def test_an_interrupt_leaves_what_was_found(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = side(pool(1, 1, 0))
+    one = Comparison(found, found)
+    made = iter([one, one])
+
+    def compared(*_: Any) -> Comparison:
+        if (comparison := next(made, None)) is None:
+            raise KeyboardInterrupt
+        return comparison
+
+    monkeypatch.setattr(Diff, "_compared", compared)
+    assert run(["diff", "stack:trtllm", "stack:trtllm-quiescent"]) == Status.INTERRUPTED
+    caught = capsys.readouterr()
+    assert "exams left out by an interrupt: " in caught.out
+    assert re.search(r"^2 of \d+, \S+: .+ \(after .+\)$", caught.err, re.MULTILINE)
+    assert re.search(r"^interrupted: 2 of \d+ exams were compared$", caught.err, re.MULTILINE)
 
 
 def test_what_got_worse(variant: Variant, capsys: pytest.CaptureFixture[str]) -> None:
@@ -433,6 +492,10 @@ def test_bad_input(variant: Variant, capsys: pytest.CaptureFixture[str]) -> None
         ([lease, other, lease], "two targets are compared, not 3"),
         ([lease, other, "--with-fix"], "takes one scenario"),
         (["HEAD:x.yaml"], "with what is it to be compared?"),
+        ([lease, "--set", "finish-latch=true"], "is a world of one's own"),
+        ([lease, other, "--set", "finish-latch=true"], "compares one target with itself"),
+        ([lease, "--set", "finish-latch=true", "--with-fix"], "cannot go with --git or --with-fix"),
+        (["HEAD:x.yaml", "--set", "finish-latch=true"], "is not for targets of a commit"),
         ([f"{LEASE}:word", f"{LEASE}:word"], "there is no 'word' in it"),
         ([lease, other, "--json", "-", "--markdown", "-"], "cannot both go to stdout"),
     ]:

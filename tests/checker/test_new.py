@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -90,6 +91,31 @@ def test_as_written_it_verifies(
     assert f"#   rackproof verify {file}\n" in file.read_text()
     assert run(["verify", str(file)]) == (0 if stack == DEFAULT_STACK else 1)
     capsys.readouterr()
+
+
+def test_what_a_stack_does_not_do_is_no_false_alarm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """vLLM migrates no request, and is not blamed for it: as in its exams, so in a scenario."""
+    text = template("vllm-nixl", "mine.yaml")
+    assert "  retry-limit: 0  # 0 to 16, by default 0 as vllm-nixl has it\n" in text
+    (tmp_path / "mine.yaml").write_text(text)
+    assert run(["verify", str(tmp_path / "mine.yaml"), "--json", "-"]) == 1
+    (data,) = json.loads(capsys.readouterr().out)
+    wrong = {p["name"] for p in data["properties"] if p["verdict"] == "violated"}
+    assert wrong == {"dead-endpoint-removed"}
+    bare = loads("rackproof: 1\nname: x\nprotocol: {stack: sglang}\n", Path("x.yaml"))
+    assert bare.case.setting.bundled is not None
+    assert bare.case.setting.bundled.scope == {"retry-limit": 0, "gateway-retries": 1}
+
+
+@pytest.mark.parametrize("stack", stack_names())
+def test_each_choice_is_told_by_itself(stack: str) -> None:
+    text = template(stack, "x.yaml")
+    assert "``" not in text
+    scope = text[text.index("scope:") : text.index("# How often each fault")].splitlines()
+    told = [line for line in scope if line.startswith("  # ")]
+    assert len(set(told)) == len(told)
 
 
 def test_without_a_file_it_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:

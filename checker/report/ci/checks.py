@@ -16,8 +16,8 @@ from typing import Final
 from attrs import frozen
 
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain import asked
 from rackproof.checker.report.counterexample import counterexample
-from rackproof.checker.report.shell import argument
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target
 from rackproof.checker.verdicts import Result, Verdict
@@ -85,10 +85,9 @@ class Check:
     @property
     def reproduce(self) -> str:
         """The command that shows it again."""
-        command = "replay" if self.kind == "replay" else "verify"
-        exam = isinstance(self.report, Examined) and self.run is not None
-        more = f" --exam {argument(self.run.label)}" if exam and self.run is not None else ""
-        return f"rackproof {command} {argument(self.report.target)}{more}"
+        if self.kind == "replay":
+            return asked.line("replay", self.report.target)
+        return asked.again(self.report, self.run)
 
     @cached_property
     def details(self) -> list[str]:

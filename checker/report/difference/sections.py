@@ -7,7 +7,15 @@ from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.diff.comparison import Changed, Comparison, Difference, Verdicts, worsened
+from rackproof.checker.diff.comparison import (
+    OPEN,
+    Changed,
+    Comparison,
+    Difference,
+    Verdicts,
+    on_both,
+    worsened,
+)
 from rackproof.checker.diff.gained import Both, Gained, States
 from rackproof.checker.diff.parting import Parting, Run
 from rackproof.checker.diff.side import Side
@@ -54,12 +62,24 @@ class Section:
     blocks: tuple[Block, ...]
 
 
+def outcome(comparison: Comparison) -> str:
+    """What became of one scope, in a line."""
+    parts = [
+        (f"worse: {_listed([e.name for e in comparison.verdicts if e.is_worse])}", "worse: "),
+        (f"better: {_listed([e.name for e in comparison.verdicts if e.is_better])}", "better: "),
+        (f"open: {_listed([e.name for e in comparison.verdicts if e.is_open])}", "open: "),
+        (f"violated in both: {_listed(on_both(comparison, 'violated'))}", "violated in both: "),
+    ]
+    told = [line for line, nothing in parts if line != nothing]
+    return "; ".join(told) or "no verdict differs, and none is violated"
+
+
 def headline(difference: Difference) -> str:
     """What became of it, in a sentence or two."""
     if difference.is_same:
         return "The same target on both sides: no difference."
     if not difference.differs:
-        return "No difference was found."
+        return f"No difference was found{_cut_off(difference)}."
     every = [each for c in difference.comparisons for each in c.verdicts]
     worse, better = (sum(map(bool, those)) for those in (
         [each.is_worse for each in every], [each.is_better for each in every],
@@ -74,7 +94,13 @@ def headline(difference: Difference) -> str:
     is_open = any(each.is_open for each in every)
     told = "; some could not be told" if is_open else ""
     scopes = "; the scopes differ" if any(c.scopes for c in difference.comparisons) else ""
-    return f"{', '.join(parts)}{where}{scopes}{told}."
+    return f"{', '.join(parts)}{where}{_cut_off(difference)}{scopes}{told}."
+
+
+def _cut_off(difference: Difference) -> str:
+    """How far it came, where an interrupt ended it."""
+    done, of = len(difference.comparisons), difference.of
+    return f"; interrupted: {done} of {of} exams were compared" if difference.is_cut else ""
 
 
 def sections(difference: Difference, verbosity: int = 0) -> Iterator[Section]:
@@ -126,12 +152,28 @@ def _verdicts(difference: Difference, most: int) -> Iterator[Block]:
     if not rows and difference.comparisons:
         count = sum(len(comparison.verdicts) for comparison in difference.comparisons)
         yield Lines((f"No verdict differs ({counted(count, 'property').replace('ys', 'ies')}).",))
+    yield from _in_both(difference, most)
     asked = [f"{name}: {told}" for c in difference.comparisons for name, told in c.asked_otherwise]
     yield from _some(list(dict.fromkeys(asked)), most)
     for comparison, each in list(worsened(difference.comparisons))[:most]:
         if each.theirs is not None and each.theirs.run:
             where = f" in the exam {comparison.case}" if several else ""
             yield Told(f"{each.name} is {each.theirs.words}{where}, in B:", each.theirs.run)
+
+
+def _in_both(difference: Difference, most: int) -> Iterator[Block]:
+    """What is violated, or open, on both sides, and where."""
+    comparisons = difference.comparisons
+    for verdict, told in (("violated", "violated"), (OPEN, "not decided")):
+        where: dict[str, list[str]] = {}
+        for comparison in comparisons:
+            for name in on_both(comparison, verdict):
+                where.setdefault(name, []).append(comparison.case)
+        if len(comparisons) == 1 and where:
+            yield Lines((f"{told} in both: {', '.join(where)}",))
+        elif where:
+            lines = [f"{told} in both: {name} ({_listed(cases)})" for name, cases in where.items()]
+            yield from _some(lines, most)
 
 
 def _verdict(each: Verdicts) -> tuple[str, str, str]:
@@ -262,11 +304,17 @@ def _partings(parting: Parting, verbosity: int, is_whole: bool) -> Iterator[Bloc
             yield Lines((f"Every run{depth} of {which}{of} is one of {other} too.",))
         for run in chosen if verbosity > 0 else chosen[:1]:
             ends = f" that ends with {run[-1].transition}" if verbosity > 0 else ""
-            title = f"The shortest run of {which}{ends} that {other} cannot do, for its last step:"
-            yield Told(title, tuple(as_lines(run)))
+            title = (
+                f"The shortest run{ends} that is possible in {which} and not in {other}: "
+                f"{other} can take every step of it but the last"
+                if len(run) > 1
+                else f"A first step{ends} that is possible in {which} and not in {other}"
+            )
+            yield Told(f"{title}:", tuple(as_lines(run)))
         others = [run[-1].transition for run in chosen[1:]]
         if others and verbosity <= 0:
-            yield Lines((f"{which} parts from {other} with {_listed(others, 8)}, too (-v).",))
+            told = f"Other steps that {which} can take where {other} cannot, after the same run"
+            yield Lines((f"{told}: {_listed(others, 8)} (-v shows the runs).",))
 
 
 def as_lines(run: Run) -> Iterator[str]:

@@ -13,16 +13,17 @@ import click
 
 from rackproof.checker.asking import check, setting_of
 from rackproof.checker.engines import Options
-from rackproof.checker.explain import Explanation, explain, explain_replay
+from rackproof.checker.exams import Examined
+from rackproof.checker.explain import Explanation, asked, explain, explain_replay
 from rackproof.checker.replay import replay
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.screen import shown
-from rackproof.checker.report.shell import argument
 from rackproof.checker.report.titles import title
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, WITH_FIX, Report, Run, explored, failure
+from rackproof.scenarios.changes import Change
 from rackproof.scenarios.schema import Case, Expectation, Scenario
 from rackproof.scenarios.worlds import InputError
 
@@ -38,11 +39,12 @@ def export(
     fixed: bool = False,
     exam: str | None = None,
     out: str | None = None,
+    changes: Sequence[Change] = (),
 ) -> int:
     """Write a target's run in a form to a file, or to stdout where none is given; exit status."""
     scenario: Scenario | None = None
     try:
-        target = _target(text)
+        target = _target(text, changes)
         scenario = target.load()
         with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no part of the form
             deep = FORMS[form].is_deep
@@ -79,18 +81,24 @@ def explained(
     if fixed and scenario.fix is None:
         raise InputError(f"{scenario.path}: there is no fix: in this scenario")
     if scenario.steps is not None and not names and not fixed:
-        again = f"rackproof replay {argument(str(scenario.path))}"
+        again = asked.line("replay", str(scenario.path))
         return explain_replay(scenario, replay(scenario), again)
     check("property", names, {prop.name for prop in scenario.case.setting.system.properties})
     if target.stack is not None:
         return _of_stack(target, scenario, names, exam, deep)
     cases = {AS_REPORTED: scenario.case, **({WITH_FIX: scenario.fix} if scenario.fix else {})}
     runs = tuple(_explored(label, case, names) for label, case in cases.items())
-    return _explained(Report(target.label, target.file, scenario, runs), runs[fixed], names, deep)
+    report = Report(target.label, target.file, scenario, runs, options=_options(target))
+    return _explained(report, runs[fixed], names, deep)
 
 
-def _target(text: str) -> Target:
-    found = expand([text]).found
+def _options(target: Target) -> Options:
+    """What was asked of a target, to be told how it is seen again."""
+    return Options(changes=target.changes)
+
+
+def _target(text: str, changes: Sequence[Change]) -> Target:
+    found = expand([text], changes).found
     if len(found) != 1:
         raise InputError(f"{text}: {len(found)} scenarios; export takes one")
     return found[0]
@@ -120,7 +128,8 @@ def _of_stack(
     )
     violated = [(run, found) for run in runs if (found := _violation(run, names)) is not None]
     least = min(violated, key=lambda one: _size(one[1]), default=(runs[0], None))[0]
-    return _explained(Report(target.label, None, scenario, runs), least, names, deep)
+    report = Examined(target.label, None, scenario, runs, options=_options(target))
+    return _explained(report, least, names, deep)
 
 
 def _size(result: Result) -> tuple[int, int]:
@@ -140,8 +149,7 @@ def _explained(report: Report, run: Run, names: Sequence[str], deep: bool) -> Ex
     result = _violation(run, names)
     if result is None:
         raise InputError(_nothing(report, run, names))
-    again = f"rackproof verify {argument(report.target)}"
-    told = explain(report, run, result, again, deep=deep)
+    told = explain(report, run, result, asked.again(report, run), deep=deep)
     return attrs.evolve(told, title=title(report, run, result))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import click
 from attrs import frozen
 
-from rackproof.checker.explain.footing import command as verify_again
+from rackproof.checker.explain import asked
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import Folder
 from rackproof.checker.report.review.found import Found
@@ -48,7 +48,7 @@ class Review:
             folder = Folder.at(self.folder)
         except InputError as error:
             raise click.UsageError(str(error)) from None
-        targets = expand(texts).found
+        targets = expand(texts, self.session.options.changes).found
         with Ticker(str(self.folder), self.session.verbosity) as ticker:
             found = self._found(targets, folder, ticker)
             done = len(found.studies)
@@ -86,7 +86,7 @@ class Review:
         of = found.of
         only = found.studies[0].report.name if len(found.studies) == of == 1 else None
         title = self.title or only or f"Review of {counted(of, 'target')}"
-        command = f"{commanded('rackproof', 'report', *texts)}{self._flags}"
+        command = f"rackproof report {' '.join(map(asked.named, texts))}{self._flags}"
         ticker.says("writing the pages")
         try:
             files = Site(title, found, command, folder, self.session.options).files()
@@ -100,7 +100,7 @@ class Review:
     @property
     def _flags(self) -> str:
         """The options that make the same report, those of ``verify`` first."""
-        flags = verify_again("", self.session.options).removeprefix("rackproof verify ''")
+        flags = "".join(f" {flag}" for flag in asked.flags(self.session.options))
         title = ["--title", self.title] if self.title else []
         full = ["--full"] if self.full else []
         return f"{flags} {commanded(*title, *full, '--out', str(self.folder))}"

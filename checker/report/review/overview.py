@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rackproof.checker.coverage import Guard, one_sided
 from rackproof.checker.exams import Examined
+from rackproof.checker.explain import asked
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.report import stack
 from rackproof.checker.report.review.found import Found
 from rackproof.checker.report.review.matrix import SIGNS
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.violations import Violation
-from rackproof.checker.report.shell import argument
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result, Verdict, counted
@@ -163,27 +164,32 @@ def next_moves(
     if first is not None:
         yield f"Decide on {first.result.prop.name}: {_remedy(first)[0]}", _remedy(first)[1]
     elif violations:
-        yield "Keep the counterexamples as tests", f"rackproof verify {argument(folder)}"
-    targets: dict[Verdict, str] = {}
-    for report, _, result in judged(studies):
-        targets.setdefault(result.verdict, argument(report.target))
-    if (target := targets.get(Verdict.INCONCLUSIVE)) is not None:
-        command = f"rackproof verify --time-limit 30min --memory 8GB {target}"
-        yield "Settle what is open with more time and memory", command
-    if (target := targets.get(Verdict.HOLDS)) is not None:
-        command = f"rackproof verify --engine prove {target}"
-        yield "Prove what holds, for runs of any length", command
-    if Verdict.VACUOUS in targets:
+        yield "Keep the counterexamples as tests", asked.line("verify", folder)
+    again: dict[Verdict, Callable[..., str]] = {}
+    for report, run, result in judged(studies):
+        again.setdefault(result.verdict, partial(_again, report, run))
+    if (command := again.get(Verdict.INCONCLUSIVE)) is not None:
+        told = command(seconds=1800, memory=8_000_000_000)
+        yield "Settle what is open with more time and memory", told
+    if (command := again.get(Verdict.HOLDS)) is not None:
+        yield "Prove what holds, for runs of any length", command(engine="prove")
+    if Verdict.VACUOUS in again:
         yield "Enlarge the scope of what was put to no test: why is told under Results", None
+
+
+def _again(report: Report, run: Run, **more: Any) -> str:
+    """The line that verifies a run again in another way."""
+    return asked.again(evolve(report, options=evolve(report.options, **more)), run)
 
 
 def _remedy(violation: Violation) -> tuple[str, str]:
     """How to find what mends a violation: mechanisms, or in a world that has none a guard."""
-    target = argument(violation.report.target)
-    if violation.run.case.setting.bundled is None:
-        return "read its page, then look for a guard that is missing", f"rackproof guards {target}"
+    report, run = violation.report, violation.run
+    if run.case.setting.bundled is None:
+        what = "read its page, then look for a guard that is missing"
+        return what, asked.line("guards", report.target)
     what = "read its page, then look for all that mends it"
-    return what, f"rackproof verify --repair {target}"
+    return what, f"{asked.again(report, run)} --repair"
 
 
 @frozen

@@ -87,7 +87,7 @@ def certificates(
             for proof, names in proofs(run):
                 stem = folder.stem(called(report, run, names[0]), PROOFS, (".smt2",))
                 places[id(proof)] = f"{PROOFS}/{stem}.smt2"
-                text = certificate(report.target, run.label, proof).document.text
+                text = certificate(report.world, run.label, proof).document.text
                 texts[places[id(proof)]] = text
     return places, texts
 

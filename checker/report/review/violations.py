@@ -10,13 +10,12 @@ import attrs
 from attrs import define, field, frozen
 
 from rackproof.checker.exams import Examined
-from rackproof.checker.explain import Explanation, explain
+from rackproof.checker.explain import Explanation, asked, explain
 from rackproof.checker.explain.bound import Bound
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import RUNS, Folder, called
-from rackproof.checker.report.shell import argument
 from rackproof.checker.report.stack import mended
 from rackproof.checker.report.titles import title
 from rackproof.checker.verdicts import Result
@@ -132,7 +131,7 @@ def _violation(
 ) -> Violation:
     """bound: within which to look for what would have saved it; None: not at all."""
     stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
-    again = f"rackproof verify {argument(report.target)}"
+    again = asked.again(report, run)
     told = explain(report, run, result, again, deep=bound is not None, bound=bound)
     told = attrs.evolve(told, title=title(report, run, result), folder=folder.path / RUNS)
     return Violation(report, run, result, stem, told, dict(_forms(told)))

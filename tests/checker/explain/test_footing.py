@@ -15,8 +15,9 @@ import pytest
 from rackproof.checker.cli import cli, run
 from rackproof.checker.engines import Options
 from rackproof.checker.exams import report_on
+from rackproof.checker.explain.asked import verify as command
 from rackproof.checker.explain.explanation import Footing
-from rackproof.checker.explain.footing import command, lines, of_report
+from rackproof.checker.explain.footing import lines, of_report
 from rackproof.checker.targets import expand
 from rackproof.checker.verify import Report
 
