@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rackproof.checker.explain import Explanation, Mend, Moment
 from rackproof.checker.explain.drawn import picture
-from rackproof.checker.explain.explanation import Parting
+from rackproof.checker.explain.explanation import OPEN, Parting
 from rackproof.checker.explain.mends import AVERTED, FIX, LEAST
 from rackproof.checker.explain.pivot import phrase, quoted
 from rackproof.checker.report.page.turns import Turn, turns
@@ -26,7 +26,6 @@ MOST: Final = 8
 """Steps that are told at the top; the rest is told below."""
 FEW_LOOPED: Final = 3
 """Steps of a loop that are told there too."""
-OPEN: Final = " (without it, that was not looked at)"
 ORIGINS: Final = {FIX: "the fix named in the scenario", LEAST: "found by search: a least change"}
 
 
