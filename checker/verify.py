@@ -80,7 +80,9 @@ class Failure:
 
 @frozen
 class Report:
-    """All there is to say of one target; diagnosis: what mends and what is needed, if asked for."""
+    """All there is to say of one target; diagnosis: what mends and what is needed, if asked for;
+    note: why there is none.
+    """
 
     target: str
     file: Path | None
@@ -91,6 +93,7 @@ class Report:
     seconds: float = 0.0
     open: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
+    note: str | None = None
 
     @property
     def name(self) -> str:

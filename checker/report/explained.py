@@ -117,8 +117,7 @@ class _Told:
         yield from _section(
             "Where it goes wrong",
             [
-                *told.broken,
-                f"{told.where}:" if told.failing else f"{told.where}." if told.where else "",
+                ending(told),
                 *(f"  {since_in_words(c, None)}" for c in told.failing),
             ],
         )
@@ -198,6 +197,12 @@ def _conditions(conditions: Sequence[Condition], number: int) -> Text:
         told.append(("; and " if made else "") + "from the start: ", DIM)
         told.append("; ".join(always), DIM)
     return told
+
+
+def ending(told: Explanation) -> str:
+    """In which state it fails, and how; what it fails by may follow."""
+    where = f"{told.where}{':' if told.failing else '.'}" if told.where else ""
+    return told.outcome or where
 
 
 def since_in_words(condition: Condition, number: int | None) -> str:

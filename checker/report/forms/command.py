@@ -18,6 +18,7 @@ from rackproof.checker.replay import replay
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.screen import shown
 from rackproof.checker.report.shell import argument
+from rackproof.checker.report.titles import title
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result
@@ -140,7 +141,8 @@ def _explained(report: Report, run: Run, names: Sequence[str], deep: bool) -> Ex
     if result is None:
         raise InputError(_nothing(report, run, names))
     again = f"rackproof verify {argument(report.target)}"
-    return explain(report, run, result, again, deep=deep)
+    told = explain(report, run, result, again, deep=deep)
+    return attrs.evolve(told, title=title(report, run, result))
 
 
 def _nothing(report: Report, run: Run, names: Sequence[str]) -> str:

@@ -303,3 +303,30 @@ def test_a_near_miss_puts_the_property_to_the_test() -> None:
     assert [step.firing.transition.name for step in found.trace.steps] == ["go_in"]
     told = choice(system, prop, trace)
     assert [firing.transition.name for firing in told.instead] == ["stay_out", "go_in"]
+
+
+@always()
+def not_in(world: Door) -> bool:
+    """Nobody goes in."""
+    return world.at != 2
+
+
+def test_a_near_miss_that_violates_nothing_else_is_preferred() -> None:
+    """To go in is as close, and to stay outside is no violation at all."""
+    moves = (_goes("go_in", 2), _goes("stay_out", 1), _goes("get_lost", 3))
+    lost = attrs.evolve(not_lost, premise=None)
+    system = System("door", Door(), moves, (lost, not_in))
+    trace = dict(violations(system))[lost]
+    found = near_miss(trace, ahead(system, lost))
+    other = near_miss(trace, ahead(system, lost), (not_in,))
+    assert found is not None
+    assert other is not None
+    assert other.violates == ()
+    assert [step.firing.transition.name for step in other.trace.steps] == ["stay_out"]
+    inside = attrs.evolve(system, transitions=(moves[0], moves[2]))
+    only = near_miss(dict(violations(inside))[lost], ahead(inside, lost), (not_in,))
+    assert only is not None
+    assert only.violates == ("not-in",)
+    assert only.words.startswith(
+        "The closest run in which not-lost holds (it violates not-in instead) is "
+    )

@@ -236,8 +236,8 @@ def test_another_run_that_is_possible_is_shown(capsys: pytest.CaptureFixture[str
     assert run(["verify", "own.py:slow"]) == 1
     told = lines(capsys.readouterr().out)
     begin = told.index(
-        "Another run that violates it is possible, with 0 faults, 3 steps; this run is while lease <= "
-        "41.5 s."
+        "Another run that violates it is possible, with 0 faults, 3 steps; this run is while lease "
+        "<= 41.5 s."
     )
     assert [line for line in told[begin:] if line[:1].isdigit()][:3] == [
         "1. at 0 s: The reader starts.",
