@@ -20,6 +20,8 @@ from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
 from rackproof.scenarios.fields import Field, Fields
 from rackproof.scenarios.schema import Setting
 
+OPEN: Final = " (whether without it too was not found out)"
+"""Ends what is told of a side effect of which nothing is known without the change."""
 END: Final = 0
 """Stands for the violation among the numbers of steps."""
 

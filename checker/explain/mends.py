@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from rackproof.checker.engines import Options, explore
 from rackproof.checker.exams import Examined
 from rackproof.checker.explain.bound import Bound, Cut
-from rackproof.checker.explain.explanation import Mend
+from rackproof.checker.explain.explanation import OPEN, Mend
 from rackproof.checker.repair.protocols import Protocols
 from rackproof.checker.repair.repairs import Repair, Repairs, repairs
 from rackproof.checker.repair.switches import Assignment, Switch, Switches, switches
@@ -146,7 +146,7 @@ def _effects(
     unknown = [n for n in broken if before.get(n) in (None, Verdict.INCONCLUSIVE)]
     yield from (n for n in broken if n not in unknown and before[n] is not Verdict.VIOLATED)
     if unknown:
-        yield f"{listed(unknown)} (whether without it too was not found out)"
+        yield f"{listed(unknown)}{OPEN}"
 
 
 def _openly(report: Report, run: Run, bound: Bound) -> dict[str, Verdict]:
