@@ -151,7 +151,6 @@ class _Told:
             if mend.side_effects:
                 mends.append(f"  but violated with it: {', '.join(mend.side_effects)}")
         yield from _section("What mends it", mends)
-        yield from _section("What could not be found out", told.untold)
         yield from _section("Timing", [line.removeprefix(_TIMING) for line in told.timing_words])
 
     def _footing(self) -> Iterator[RenderableType]:
