@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rackproof.checker.explain import Explanation, Mend, Moment
 from rackproof.checker.explain.drawn import picture
-from rackproof.checker.explain.explanation import OPEN, Parting
+from rackproof.checker.explain.explanation import Parting
 from rackproof.checker.explain.mends import AVERTED, FIX, LEAST
 from rackproof.checker.explain.pivot import phrase, quoted
 from rackproof.checker.report.page.turns import Turn, turns
