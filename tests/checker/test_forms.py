@@ -49,7 +49,7 @@ from rackproof.checker.testing import holds, no_longer
 from rackproof.checker.trace import Trace
 from rackproof.checker.trace import run as fire
 from rackproof.checker.verify import Report, verify
-from rackproof.model.kernel import Belief, Firing, Message
+from rackproof.model.kernel import Belief, Firing, Message, ModelError
 from rackproof.scenarios.loader import load, loads
 from rackproof.scenarios.settings import own_setting
 
@@ -830,3 +830,19 @@ def test_a_picture_that_fails_takes_no_verdict_with_it(
     assert "reader-0 starts to read the block" in table
     assert re.search(rf"drawn.py(:\d+)?: .*{re.escape(told)}", end)
     assert len([*Path("out").glob("*.mmd")]) == 1
+
+
+def test_names_that_cannot_be_told_apart_are_refused() -> None:
+    world = own_setting(LEASE, "world", f"{LEASE}:world").system
+    (sort,) = {sort for t in world.transitions for _, sort in t.parameters}
+    sizes = {**world.sizes, sort.name: 2}
+    with pytest.raises(ModelError, match="two readers are called 'same'"):
+        attrs.evolve(world, sizes=sizes, names={sort: ("same", "same")})
+
+
+def test_an_output_that_is_closed_is_no_fault() -> None:
+    words = ["verify", f"{LEASE}:world"]
+    code = f"import sys; from rackproof.checker.cli import run; sys.exit(run({words}))"
+    closed = ["sh", "-c", 'exec "$0" -Ic "$1" >&-', sys.executable, code]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.startswith("stdout is closed")) == (2, True)
