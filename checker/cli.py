@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import inspect
+import io
 import os
 import sys
 import traceback
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from rackproof.checker import interrupts
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.status import APOLOGY, Status
 from rackproof.scenarios import quantities
@@ -890,7 +892,15 @@ def new(stack: str, out: str | None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its status."""
+    interrupts.heed()
     sys.exit(run(arguments))
+
+
+def _escape_what_has_no_encoding() -> None:
+    """Where a terminal does not read UTF-8, show other characters by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _give_up_output() -> None:
@@ -900,6 +910,12 @@ def _give_up_output() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
+    if sys.stdout is None:  # that is so where a shell closed it (>&-)
+        click.echo("stdout is closed: there is nowhere to write to (/dev/null takes all)", err=True)
+        return Status.BAD_INPUT
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (for as long as this runs)
+    _escape_what_has_no_encoding()
     try:
         status = cli.main(args=arguments, prog_name="rackproof", standalone_mode=False)
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from rackproof.checker.coverage import Guard
 from rackproof.checker.engines import Options
-from rackproof.checker.repair.diagnosis import Diagnosis, diagnose
+from rackproof.checker.repair.diagnosis import Diagnosis, NoMechanisms, diagnose
 from rackproof.checker.repair.protocols import Protocols
 from rackproof.checker.repair.repairs import Repairs, repairs
 from rackproof.checker.repair.switches import Choice
@@ -123,6 +123,8 @@ def _with_diagnosis(report: Report, options: Options, progress: Progress | None)
     try:
         found = diagnose(report.runs[0], report.scenario.fix, options, progress)
         report = attrs.evolve(report, diagnosis=found)
+    except NoMechanisms as error:
+        report = attrs.evolve(report, note=f"nothing to repair: {error}")
     except Exception as error:
         report = attrs.evolve(report, failure=failure(error, report.scenario))
     return attrs.evolve(report, seconds=report.seconds + time.monotonic() - started)

@@ -136,6 +136,11 @@ def as_yaml(
     ending = {**_changed(trace), **(facts or {}), **({prop.name: "violated"} if prop else {})}
     if ending:
         document["then"] = ending
+    return as_text(document)
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """A scenario as it is written, key by key."""
     out = io.StringIO()
     yaml = YAML()
     yaml.Representer = _Inert

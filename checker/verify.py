@@ -81,8 +81,8 @@ class Failure:
 
 @frozen
 class Report:
-    """All there is to say of one target. diagnosis: what mends and what is needed, if asked for.
-    options: how it was asked for.
+    """All there is to say of one target. diagnosis: what mends and what is needed, if asked for;
+    note: why there is none. options: how it was asked for.
     """
 
     target: str
@@ -94,6 +94,7 @@ class Report:
     seconds: float = 0.0
     open: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
+    note: str | None = None
     options: Options = field(factory=Options)
 
     @property

@@ -18,13 +18,13 @@ from rackproof.checker.explain.mends import known
 from rackproof.checker.explain.study import Study
 from rackproof.checker.lowering import LoweringError
 from rackproof.checker.replay import Replayed, met, violated
-from rackproof.checker.report.counterexample import where
+from rackproof.checker.report.counterexample import outcome, where
 from rackproof.checker.report.setting import scope_in_words
 from rackproof.checker.report.timed import within_times
 from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Result, Verdict
-from rackproof.checker.verify import Report, Run
+from rackproof.checker.verify import AS_REPORTED, Report, Run
 from rackproof.model.kernel import Property
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.schema import Scenario
@@ -67,6 +67,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         where=where(trace, result.prop),
         culprits=tuple(trace.culprits(result.prop)),
         broken=trace.broken(result.prop),
+        outcome=outcome(trace, result.prop),
         scope=scope_in_words(run.case.setting),
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
@@ -76,6 +77,7 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),
+        file=report.file if run.label == AS_REPORTED else None,
         fewest_faults=result.fewest_faults,
     )
     return _studied(told, study.of_property(trace, result.prop, told.fields))
@@ -98,6 +100,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         where=where(trace, prop) if prop else "",
         culprits=tuple(trace.culprits(prop)) if prop else (),
         broken=trace.broken(prop) if prop else (),
+        outcome=outcome(trace, prop) if prop else "",
         scope=scope_in_words(scenario.case.setting),
         source=scenario.source,
         notes=scenario.notes,
@@ -107,6 +110,7 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         facts=tuple((fact.key, *met(replayed, fact)) for fact in replayed.facts),
         setting=scenario.case.setting,
         base=scenario.path.parent,
+        file=scenario.path,
     )
     try:
         return _studied(told, _study(trace, prop, replayed, told.fields))

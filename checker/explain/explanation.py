@@ -20,6 +20,8 @@ from rackproof.model.kernel import Belief, Charge, Lane, Message, Property
 from rackproof.scenarios.fields import Field, Fields
 from rackproof.scenarios.schema import Setting
 
+OPEN: Final = " (whether without it too was not found out)"
+"""Ends what is told of a side effect of which nothing is known without the change."""
 END: Final = 0
 """Stands for the violation among the numbers of steps."""
 
@@ -156,17 +158,18 @@ class Explanation:
     prop: the property that is violated; of a replay, the first that it says to be and that is.
     verdict: in words, with the size. where: in which state it fails, and for whom. culprits: the
     identifiers for which it does, by parameter. broken: what is so instead, in a sentence each,
-    where the property says that; shown before anything else of where it fails. reads: the labels of
-    the fields by which it fails. scope: how much was explored, in words. complaints: what in a
-    replay is not as written. facts: what it was to lead to: in words, what was found, and whether
-    that is as written. failing: by what it fails, with the values. stays: why nothing that may
-    still happen changes that, where a run comes to rest or goes round for ever. enough: the numbers
-    of steps that lead there by themselves, none of which can be left out; empty where that was not
-    asked. necessity: which faults and steps are needed, in sentences. unexplained: why there is no
-    more to say. setting: what describes the world; its relative paths begin in ``base``. folder:
-    where what is written of it is going to lie. fewest_faults: whether it was shown that no run
-    with fewer faults violates the property. in_time: what the times make of the violation, in any
-    run. untold: what was asked and could not be found out, with why.
+    where the property says that. outcome: in which state, and these; it is to stand for ``where``.
+    reads: the labels of the fields by which it fails. scope: how much was explored, in words.
+    complaints: what in a replay is not as written. facts: what it was to lead to: in words, what
+    was found, and whether that is as written. failing: by what it fails, with the values. stays:
+    why nothing that may still happen changes that, where a run comes to rest or goes round for
+    ever. enough: the numbers of steps that lead there by themselves, none of which can be left out;
+    empty where that was not asked. necessity: which faults and steps are needed, in sentences.
+    unexplained: why there is no more to say. setting: what describes the world; its relative paths
+    begin in ``base``. file: the scenario that has that setting, if one does. folder: where what is
+    written of it is going to lie. fewest_faults: whether it was shown that no run with fewer faults
+    violates the property. in_time: what the times make of the violation, in any run. untold: what
+    was asked and could not be found out, with why.
     """
 
     title: str
@@ -179,6 +182,7 @@ class Explanation:
     where: str = ""
     culprits: tuple[Mapping[str, str], ...] = ()
     broken: tuple[str, ...] = ()
+    outcome: str = ""
     reads: tuple[str, ...] = ()
     scope: str | None = None
     source: str | None = None
@@ -199,6 +203,7 @@ class Explanation:
     unexplained: str | None = None
     setting: Setting | None = None
     base: Path = Path()
+    file: Path | None = None
     folder: Path = Path()
     fewest_faults: bool = False
     untold: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from rackproof.checker.replay import Replayed
 from rackproof.checker.report.setting import assumed, effective, parts
 from rackproof.checker.search import SOUGHT
 from rackproof.checker.verdicts import ABSENT, Result, Verdict
-from rackproof.checker.verify import WITH_FIX, Report, Run
+from rackproof.checker.verify import WITH_FIX, Report, Run, silent
 from rackproof.model.kernel import ModelError, Property
 from rackproof.scenarios.quantities import in_words
 from rackproof.scenarios.schema import Scenario, Setting
@@ -272,10 +272,22 @@ def _vacuous(report: Report, run: Run, result: Result) -> Iterator[str]:
     if result.reason == ABSENT:
         yield from _speaks_of(setting, result.prop)
         return
+    if never := _not_allowed(run):
+        yield (
+            f"{_some(never)}: no state of this scope allows it, so that something else has to come "
+            "first, such as another fault (rackproof explain NAME says what each does)"
+        )
+        return
     if not report.options.changes:
         where = [*asked.where(report, run), ("--property", result.prop.name)]
         told = asked.line("cuts", report.target, *where)
         yield f"{told}  # with every fault that the scope allows"
+
+
+def _not_allowed(run: Run) -> list[str]:
+    """The faults with a budget that no values of the fields would let happen."""
+    setting, impossible = run.case.setting, frozenset(run.findings.impossible)
+    return [name for name in silent(setting, run.findings) if setting.faults[name] <= impossible]
 
 
 def _speaks_of(setting: Setting, prop: Property) -> Iterator[str]:

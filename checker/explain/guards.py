@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from rackproof.checker.explain.decisions import Decisions
+from rackproof.checker.explain.decisions import Decisions, is_enabled
 from rackproof.checker.explain.explanation import Condition
+from rackproof.checker.explain.given import Given, Literal, unchanged
 from rackproof.checker.lowering.arena import Node, Op
-from rackproof.checker.lowering.relation import Relation
+from rackproof.checker.lowering.relation import Leaf, Relation, Tree, Update
 from rackproof.checker.proof.formula import MOST_VALUES, Formulas
 from rackproof.model.kernel.domains import Interval
 from rackproof.scenarios.fields import Field, Fields
 
-Literal = tuple[Node, bool]
 _TRUE: Final = {Op.EQ: {0}, Op.LT: {-1}, Op.LE: {-1, 0}}
 """Comparisons, each with how the first number may compare with the second: less, equal, greater."""
 
@@ -71,6 +71,91 @@ class Guards:
             for text, together in self._told(literals, states[-1])
         )
 
+    def least(
+        self, tree: Tree, before: Sequence[int], after: Sequence[int], spent: frozenset[int]
+    ) -> list[Literal]:
+        """The tests by which a step is possible, those that are told together left out that it is
+        possible without, whatever the fields are that nothing is said of. One that changes nothing
+        is not possible: where that hangs on more than its guard, this is among them too.
+
+        spent: slots of which nothing need be said.
+        """
+        way = self.decisions.way(tree, before, is_enabled)
+        unseen = {slot for slot in range(len(before)) if before[slot] != after[slot]} - {
+            variable.slot for variable in self.relation.variables
+        }
+        changed = [] if unseen else self._changed(way.leaf, before)
+
+        def enables(groups: list[list[Literal]]) -> bool:
+            return self._given(groups, before, spent).enables(tree, bool(changed))
+
+        groups = self._unspent(way.literals, before, spent)
+        groups += self._change(way.leaf, changed, self._given(groups, before, spent))
+        if not enables(groups):
+            way = self.decisions.way(tree, before, lambda leaf: leaf)
+            more = self._unspent(way.literals, before, spent)
+            more += self._change(way.leaf, changed, self._given(more, before, spent))
+            groups = more if enables(more) else groups
+        for group in list(groups):
+            rest = [each for each in groups if each is not group]
+            groups = rest if enables(rest) else groups
+        return [literal for group in groups for literal in group]
+
+    def _unspent(
+        self, literals: Sequence[Literal], state: Sequence[int], spent: frozenset[int]
+    ) -> list[list[Literal]]:
+        """What is told together, of what is to be told."""
+        slots = self.relation.arena.slots
+        told = [(node, holds) for node, holds in literals if not slots(node) <= spent]
+        return list(self._groups(told, state).values())
+
+    def _changed(self, leaf: Leaf, state: Sequence[int]) -> list[Node]:
+        """The tests, each of a field, that it is already as it is to be; of those that change."""
+        arena = self.relation.arena
+        writes = leaf.writes if isinstance(leaf, Update) else ()
+        same = [arena.eq(arena.var(slot), node) for slot, node in writes]
+        changed = [node for node in same if not self.relation.value(node, state)]
+        return sorted(changed, key=lambda node: (len(arena.slots(node)), sorted(arena.slots(node))))
+
+    def _change(self, leaf: Leaf, changed: list[Node], given: Given) -> list[list[Literal]]:
+        """The least test by which a step changes anything, as it would not be possible else; none
+        where it always does, or where other changes may stand in for that.
+        """
+        if not changed or not isinstance(leaf, Update) or given.changes(leaf):
+            return []
+        slots = self.relation.arena.slots(unchanged(self.relation.arena, leaf))
+        is_told = len(changed) == 1 or given.is_small(slots)
+        return [[(changed[0], False)]] if is_told else []
+
+    def _given(
+        self, groups: Iterable[list[Literal]], state: Sequence[int], spent: frozenset[int]
+    ) -> Given:
+        """What is known of a state when these are told."""
+        values: dict[int, Sequence[int]] = {slot: (state[slot],) for slot in spent}
+        tests = dict[Node, bool]()
+        for literals in groups:
+            slots = self.relation.arena.slots(literals[0][0])
+            if self._key(literals[0]) == slots:
+                (slot,) = slots
+                kept = self._kept(slot, literals, state)
+                values[slot] = [value for value in kept if value in values.get(slot, kept)]
+            else:
+                tests.update(literals)
+        return Given(self.relation, self.said.values, values, tests)
+
+    def _kept(self, slot: int, literals: list[Literal], state: Sequence[int]) -> Sequence[int]:
+        """The values that a field is said to have had to keep to; its own, where that is all."""
+        every = self._numbers(slot)
+        allowed = [value for value in every if self._all_hold(literals, value)]
+        return allowed if every and _within(allowed, every) else (state[slot],)
+
+    def _numbers(self, slot: int) -> Sequence[int]:
+        """The values of a field that is a number, in order; none of another, or of too many."""
+        owner = self.said.owners[slot]
+        if owner.is_set or not isinstance(owner.domain, Interval):
+            return ()
+        return _every(owner.domain) or self.said.values.get(slot) or ()
+
     def _same(
         self, literals: list[Literal], state: Sequence[int]
     ) -> Callable[[Sequence[int]], bool]:
@@ -86,16 +171,22 @@ class Guards:
     def _told(
         self, literals: Iterable[Literal], state: Sequence[int]
     ) -> Iterator[tuple[str, list[Literal]]]:
-        groups: dict[frozenset[int], list[Literal]] = {}
-        for node, holds in literals:
-            if bool(self.relation.value(node, state)) is holds:
-                groups.setdefault(self._key((node, holds)), []).append((node, holds))
         self.said.state = state
-        for key, together in groups.items():
+        for key, together in self._groups(literals, state).items():
             slots = self.relation.arena.slots(together[0][0])
             alone = slots == key
             told = self._value(min(slots), together) if alone else self._formula(together)
             yield told, together
+
+    def _groups(
+        self, literals: Iterable[Literal], state: Sequence[int]
+    ) -> dict[frozenset[int], list[Literal]]:
+        """What is told together, of the tests that come out like that in a state."""
+        groups: dict[frozenset[int], list[Literal]] = {}
+        for node, holds in literals:
+            if bool(self.relation.value(node, state)) is holds:
+                groups.setdefault(self._key((node, holds)), []).append((node, holds))
+        return groups
 
     def _key(self, literal: Literal) -> frozenset[int]:
         """What tests are told together: those of one field, and comparisons of the same numbers."""
@@ -114,8 +205,8 @@ class Guards:
             short = said.fields.short[owner.label]
             return f"{said.member(slot)} is {'' if ordinal else 'not '}in {short}"
         text = f"{name} is {said.value(slot, ordinal)}"
-        every = _every(owner.domain) or said.values.get(slot)
-        if not isinstance(owner.domain, Interval) or every is None:
+        every = self._numbers(slot)
+        if not every:
             return text
         allowed = [value for value in every if self._all_hold(literals, value)]
         return f"{text}{_within(allowed, every)}"

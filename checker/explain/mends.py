@@ -12,15 +12,15 @@ from typing import Final
 import attrs
 from attrs import define, field, frozen
 
-from rackproof.checker.engines import Options
+from rackproof.checker.engines import Options, explore
 from rackproof.checker.exams import Examined
 from rackproof.checker.explain.bound import Bound, Cut
-from rackproof.checker.explain.explanation import Mend
+from rackproof.checker.explain.explanation import OPEN, Mend
 from rackproof.checker.repair.protocols import Protocols
 from rackproof.checker.repair.repairs import Repair, Repairs, repairs
 from rackproof.checker.repair.switches import Assignment, Switch, Switches, switches
 from rackproof.checker.report.setting import differences, written
-from rackproof.checker.verdicts import Result, Verdict
+from rackproof.checker.verdicts import Result, Verdict, listed, results
 from rackproof.checker.verify import AS_REPORTED, WITH_FIX, Report, Run
 from rackproof.model.kernel import ModelError, System
 
@@ -37,9 +37,13 @@ class Mended:
     system: System
 
 
-def known(report: Report, run: Run, result: Result) -> tuple[Mended, ...]:
-    """What is known to stop a violation, from what was explored for a report."""
-    found = [*_fix(report, run, result)]
+def known(
+    report: Report, run: Run, result: Result, settled: Mapping[str, Verdict] | None = None
+) -> tuple[Mended, ...]:
+    """What is known to stop a violation, from what was explored for a report. settled: what else
+    was found of properties without any change.
+    """
+    found = [*_fix(report, run, result, settled or {})]
     told = report.repairs if isinstance(report, Examined) else ()
     if report.diagnosis is not None and not told:
         told = report.diagnosis.repairs
@@ -53,7 +57,7 @@ def looked_for(
     report: Report, run: Run, result: Result, bound: Bound
 ) -> tuple[tuple[Mended, ...], str | None]:
     """The same, and the least changes where these are not known; what could not be told of them."""
-    before = known(report, run, result)
+    before = known(report, run, result, _openly(report, run, bound))
     if any(one.mend.source == LEAST for one in before) or isinstance(report, Examined):
         return before, None
     try:
@@ -112,8 +116,10 @@ def _once(found: Sequence[Mended]) -> tuple[Mended, ...]:
 # The scenario's fix.
 
 
-def _fix(report: Report, run: Run, result: Result) -> Iterator[Mended]:
-    fixed = next((one for one in report.runs if one.label == WITH_FIX), None)
+def _fix(
+    report: Report, run: Run, result: Result, settled: Mapping[str, Verdict]
+) -> Iterator[Mended]:
+    fixed = _fixed(report)
     if fixed is None or run.label != AS_REPORTED:
         return
     found = {other.prop.name: other for other in fixed.results}
@@ -121,17 +127,44 @@ def _fix(report: Report, run: Run, result: Result) -> Iterator[Mended]:
     changes = tuple(differences(run.case.setting, fixed.case.setting))
     if mine is not None and mine.verdict is not Verdict.VIOLATED and changes:
         why = f" ({mine.reason})" if mine.reason else ""
-        effects = tuple(_effects(run, found))
+        effects = tuple(_effects(run, found, settled))
         yield Mended(Mend(changes, f"{mine.words}{why}", FIX, effects), fixed.case.setting.system)
 
 
-def _effects(run: Run, found: Mapping[str, Result]) -> Iterator[str]:
-    """What is violated with the fix; known not to be without it, or not known."""
-    before = {result.prop.name: result.verdict for result in run.results}
-    for name, result in found.items():
-        if result.verdict is Verdict.VIOLATED and before.get(name) is not Verdict.VIOLATED:
-            is_open = before.get(name) in (None, Verdict.INCONCLUSIVE)
-            yield f"{name}{' (without it, that was not looked at)' if is_open else ''}"
+def _fixed(report: Report) -> Run | None:
+    return next((one for one in report.runs if one.label == WITH_FIX), None)
+
+
+def _effects(
+    run: Run, found: Mapping[str, Result], settled: Mapping[str, Verdict]
+) -> Iterator[str]:
+    """What is violated with the fix and is known not to be without it; then, together, what is not
+    known not to be.
+    """
+    before = {**{result.prop.name: result.verdict for result in run.results}, **settled}
+    broken = [n for n, r in found.items() if r.verdict is Verdict.VIOLATED]
+    unknown = [n for n in broken if before.get(n) in (None, Verdict.INCONCLUSIVE)]
+    yield from (n for n in broken if n not in unknown and before[n] is not Verdict.VIOLATED)
+    if unknown:
+        yield f"{listed(unknown)}{OPEN}"
+
+
+def _openly(report: Report, run: Run, bound: Bound) -> dict[str, Verdict]:
+    """What is found without any change of the properties that are violated with the scenario's fix,
+    and of which nothing is known, as the search had found what it looked for.
+    """
+    fixed = _fixed(report)
+    if fixed is None or run.label != AS_REPORTED or bound.left <= 0:
+        return {}
+    broken = {r.prop.name for r in fixed.results if r.verdict is Verdict.VIOLATED}
+    judged = [r.prop.name for r in run.results if r.verdict is Verdict.INCONCLUSIVE]
+    names = [name for name in judged if name in broken]
+    if not names:
+        return {}
+    system = run.case.setting.system
+    alone = attrs.evolve(system, properties=tuple(p for p in system.properties if p.name in names))
+    options = Options("search", seconds=max(0.1, bound.left / 2))
+    return {r.prop.name: r.verdict for r in results(alone, explore(alone, names, options), {}, ())}
 
 
 # The least changes.

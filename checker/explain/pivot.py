@@ -3,15 +3,14 @@
 *By choice* it is the step that leads from the last state from which some safe run begins (see
 ``ahead``) to one from which none does. Where each state of a loop has a way out, it is the last
 step of the loop instead of which such a way begins. *By mechanism*, under which the property was
-found not to be violated, it is the first step that is not possible with it, or leads elsewhere in
-something on which the violation depends: up to there nothing that matters is different, and from
-there on none of the mended world ends in the violation.
+found not to be violated, it is the first step that is not possible with it, or does something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
@@ -20,7 +19,15 @@ from rackproof.checker.explain.ahead import Ahead, Way
 from rackproof.checker.explain.bound import Cut
 from rackproof.checker.explain.explanation import END, Moment, Parting, Pivot
 from rackproof.checker.trace import Step, Trace
-from rackproof.model.kernel import Firing, Kind, ModelError, System, successors
+from rackproof.model.kernel import (
+    Fairness,
+    Firing,
+    Kind,
+    ModelError,
+    System,
+    Transition,
+    successors,
+)
 from rackproof.scenarios.fields import Fields
 
 MOST: Final = 4
@@ -28,8 +35,18 @@ MOST: Final = 4
 FEW: Final = 2
 """Fields in which a mended run differs that are told."""
 FAIR: Final = "every run of this scope in which what stays possible happens in the end"
-Matters = Callable[[int, str], bool]
-"""Whether it matters for the violation what a field is after a step of a run."""
+_WHOSE: Final = {
+    Kind.CLIENT: "It is up to a client whether step {} happens.",
+    Kind.ENVIRONMENT: "It is up to the environment whether step {} happens.",
+}
+Users = Callable[[int, str], frozenset[int]]
+"""The later steps (``END`` for the violation) that depend on what a field is after so many."""
+
+
+def _all(_: int, __: str) -> frozenset[int]:
+    return frozenset((END,))
+
+
 _ORDER: Final = (Kind.STEP, Kind.TIMER, Kind.CLIENT, Kind.ENVIRONMENT, Kind.FAULT)
 
 
@@ -38,12 +55,14 @@ class Choice:
     """The pivot by choice: the number of a step (0: there was none), and what else was possible.
 
     instead: firings, no faults, that lead to where a safe run begins. disarms: whether the step
-    itself, right after them, is not possible or does no harm; else they only put it off.
+    itself, right after them, is not possible or does no harm. faults: where there are none, the
+    faults that lead there.
     """
 
     number: int
     instead: tuple[Firing, ...] = ()
     disarms: bool = True
+    faults: tuple[Firing, ...] = ()
 
 
 def phrase(step: Step) -> str:
@@ -81,14 +100,16 @@ def goes_with(way: Way, step: Step) -> bool:
 def _instead(number: int, step: Step, ahead: Ahead) -> Choice:
     """What else could have happened: first of all what disarms the step."""
     mine = ahead.number(step.firing)
-    others = [
+    safe = [
         (action, after)
         for action, after in ahead.moves(ahead.words(step.before))
-        if action != mine and not ahead.is_fault[action] and ahead.is_safe(after)
+        if action != mine and ahead.is_safe(after)
     ]
+    others = [(action, after) for action, after in safe if not ahead.is_fault[action]]
     disarming = [action for action, after in others if _is_disarmed(mine, after, ahead)]
     chosen = disarming or [action for action, _ in others]
-    return Choice(number, _in_order(chosen, ahead), bool(disarming))
+    faults = [] if others else [action for action, _ in safe]
+    return Choice(number, _in_order(chosen, ahead), bool(disarming), _in_order(faults, ahead))
 
 
 def _is_disarmed(action: int, words: tuple[int, ...], ahead: Ahead) -> bool:
@@ -113,108 +134,146 @@ def _in_order(actions: Sequence[int], ahead: Ahead) -> tuple[Firing, ...]:
     return tuple(sorted(firings, key=lambda firing: _ORDER.index(firing.transition.kind)))
 
 
-# By mechanism.
+# By mechanism: of all runs of the mended world, none ends in the violation.
 
 
-def on_which_it_depends(moments: Sequence[Moment], reads: Collection[str]) -> Matters:
-    """What matters, as an explanation tells it: what the property reads, and what a step has
-    changed on which a later step of the slice, or the violation, depends.
+def dependants(moments: Sequence[Moment], reads: Collection[str]) -> Users:
+    """What an explanation tells of who depends on a field: what the property reads, and what a step
+    has changed on which a later step of the slice, or the violation, depends.
     """
 
-    def matters(number: int, label: str) -> bool:
-        return label in reads or any(
-            user in (END, *range(number + 1, len(moments) + 1))
-            for moment in moments[:number]
-            for user in moment.users.get(label, ())
-        )
+    def users(number: int, label: str) -> frozenset[int]:
+        told = {user for one in moments[:number] for user in one.users.get(label, ())}
+        later = {user for user in told if user > number or user == END}
+        return frozenset(later | ({END} if label in reads else set()))
 
-    return matters
+    return users
 
 
-def parting(trace: Trace, mended: System, matters: Matters = lambda *_: True) -> Parting | None:
-    """Where a run parts from the same steps in a mended system, in what matters if it does in that
-    at all; None where they cannot be compared, as the two have other fields.
+def parting(trace: Trace, mended: System, users: Users = _all) -> Parting | None:
+    """Where a run parts from the same steps in a mended system; None where they cannot be compared,
+    as the two have other fields.
+
+    It is where a step is not possible, or does something else as it says itself; else where a field
+    on which something depends is another, or any field.
     """
     labels = [slot.label for slot in trace.system.schema.slots]
     if labels != [slot.label for slot in mended.schema.slots]:
         return None
     try:
-        return _Beside(trace, mended, matters).parting
+        return _Beside(trace, mended, users).parting
     except ModelError:
         return None
 
 
-@frozen
+@frozen(slots=False)
 class _Beside:
     """A run, and the same steps in a mended system."""
 
     trace: Trace
     mended: System
-    matters: Matters
+    users: Users
+
+    @cached_property
+    def there(self) -> Trace:
+        """The steps in the mended system, up to the first that is not possible."""
+        there = Trace(self.mended, ())
+        for step in self.trace.steps:
+            firing = self._firing(step)
+            after = firing.apply(self.mended, there.final) if firing else None
+            if firing is None or after is None:
+                break
+            mended = Step(self.mended, firing, there.final, after)
+            there = Trace(self.mended, (*there.steps, mended))
+        return there
 
     @property
     def parting(self) -> Parting:
-        """The first difference that matters, or else the first of all."""
-        first, there = None, Trace(self.mended, ())
-        if told := self._otherwise(0, there):
+        if told := self._otherwise(self._differing(0), 0):
             return Parting(1, f"at the start {told}")
-        known = {one.name: one for one in self.mended.transitions}
-        for number, step in enumerate(self.trace.steps, 1):
-            transition = known.get(step.firing.transition.name)
-            firing = Firing(transition, step.firing.arguments) if transition else None
-            after = firing.apply(self.mended, there.final) if firing else None
-            if firing is None or after is None:
-                return Parting(number, f"{_where(number, step)} would not have been possible")
-            there = Trace(
-                self.mended, (*there.steps, Step(self.mended, firing, there.final, after))
-            )
-            if self._labels(number, there, self.matters):
-                return self._elsewhere(number, there)
-            if first is None and self._labels(number, there):
-                first = self._elsewhere(number, there)
-        return first or _at_the_end(self.trace, attrs.evolve(there, loop=self.trace.loop))
+        for number, (own, other) in enumerate(
+            zip(self.trace.steps, self.there.steps, strict=False), 1
+        ):
+            if phrase(own) != phrase(other):
+                does = f"would have come to: {quoted(other)}"
+                return Parting(number, f"{self._where(number)} {does}{self._why(number)}")
+        number = len(self.there.steps) + 1
+        if number <= len(self.trace.steps):
+            words = f"{self._where(number)} would not have been possible{self._why(number)}"
+            return Parting(number, words)
+        return self._by_fields() or self._at_the_end()
 
-    def _labels(self, number: int, there: Trace, matters: Matters | None = None) -> list[str]:
-        """The fields in which the two differ after a step: those that matter."""
-        one, other = self._states(number, there)
-        return [
-            field.label
-            for field in Fields(self.trace.system).all
-            if field.value(one) != field.value(other)
-            and (matters is None or matters(number, field.label))
-        ]
+    def _by_fields(self) -> Parting | None:
+        """The first step after which a field is another, one that matters if any does."""
+        found = {
+            n: labels for n in range(1, len(self.there.steps) + 1) if (labels := self._differing(n))
+        }
+        mattering = {
+            n: kept
+            for n, labels in found.items()
+            if (kept := [label for label in labels if self.users(n, label)])
+        }
+        for number, labels in (mattering or found).items():
+            words = f"after {self._where(number)} {self._otherwise(labels, number)}"
+            return Parting(number, words)
+        return None
 
-    def _states(self, number: int, there: Trace) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        steps = self.trace.steps
-        here = steps[number - 1].after if number else self.trace.system.initial
-        system = self.trace.system
-        return system.schema.flatten(here), there.system.schema.flatten(there.final)
+    def _why(self, number: int) -> str:
+        """What was another before a step that depends on it, in words; nothing where the step would
+        be another in the run's own state too.
+        """
+        before, own = number - 1, self.trace.steps[number - 1]
+        labels = [one for one in self._differing(before) if number in self.users(before, one)]
+        is_own = not labels or not self._does_the_same(own)
+        return "" if is_own else f", as {self._otherwise(labels, before)}"
 
-    def _elsewhere(self, number: int, there: Trace) -> Parting:
-        """To what else a step would have led: as it says itself, or by what would be otherwise."""
-        own, other = self.trace.steps[number - 1], there.steps[-1]
-        if phrase(own) != phrase(other):
-            words = f"{_where(number, own)} would have come to: {quoted(other)}"
-        else:
-            words = f"after {_where(number, own)} {self._otherwise(number, there)}"
-        return Parting(number, words)
+    def _does_the_same(self, own: Step) -> bool:
+        """Whether a step is the same in the mended system, from where it was in the run."""
+        before = self.mended.schema.unflatten(self.trace.system.schema.flatten(own.before))
+        firing = self._firing(own)
+        after = firing.apply(self.mended, before) if firing else None
+        if firing is None or after is None:
+            return False
+        return phrase(Step(self.mended, firing, before, after)) == phrase(own)
 
-    def _otherwise(self, number: int, there: Trace) -> str:
-        """In what a mended run differs after a step, in words; empty where it does not."""
-        one, other = self._states(number, there)
+    def _firing(self, own: Step) -> Firing | None:
+        """The firing of a step in the mended system, if it has that transition."""
+        transition = self._known.get(own.firing.transition.name)
+        return Firing(transition, own.firing.arguments) if transition else None
+
+    @cached_property
+    def _known(self) -> dict[str, Transition[..., Any]]:
+        return {one.name: one for one in self.mended.transitions}
+
+    def _differing(self, number: int) -> list[str]:
+        """The fields in which the two differ after so many steps."""
+        one, other = self._states(number)
+        fields = Fields(self.trace.system).all
+        return [field.label for field in fields if field.value(one) != field.value(other)]
+
+    def _states(self, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        found = []
+        for trace in (self.trace, self.there):
+            state = trace.steps[number - 1].after if number else trace.system.initial
+            found.append(trace.system.schema.flatten(state))
+        return found[0], found[1]
+
+    def _otherwise(self, labels: Sequence[str], number: int) -> str:
+        """In what the two differ after so many steps, in words."""
+        one, other = self._states(number)
         fields = Fields(self.trace.system)
-        labels = self._labels(number, there, self.matters) or self._labels(number, there)
-        told = [
-            f"{fields.short[label]} would be {field.words(field.value(other))}, "
-            f"not {field.words(field.value(one))}"
-            for label in labels[:FEW]
-            for field in [fields.by_label[label]]
+        chosen = [(fields.short[label], fields.by_label[label]) for label in labels[:FEW]]
+        values = [
+            (n, field.words(field.value(other)), field.words(field.value(one)))
+            for n, field in chosen
         ]
-        return " and ".join(told)
+        return " and ".join(f"{name} would be {new}, not {old}" for name, new, old in values)
 
+    def _where(self, number: int) -> str:
+        return f"step {number} ({quoted(self.trace.steps[number - 1])})"
 
-def _where(number: int, step: Step) -> str:
-    return f"step {number} ({quoted(step)})"
+    def _at_the_end(self) -> Parting:
+        return _at_the_end(self.trace, attrs.evolve(self.there, loop=self.trace.loop))
 
 
 def _at_the_end(trace: Trace, there: Trace) -> Parting:
@@ -242,7 +301,7 @@ def pivot(
     trace: Trace,
     choice: Choice | Cut,
     mends: Sequence[tuple[Sequence[str], System]],
-    matters: Matters = lambda *_: True,
+    users: Users = _all,
 ) -> Pivot | None:
     """The pivot in words, what comes last first. mends: changes of mechanisms that were found to
     stop it, each with the system that it makes.
@@ -250,7 +309,7 @@ def pivot(
     parts = [
         (changes, found)
         for changes, system in mends
-        if changes and (found := parting(trace, system, matters)) is not None
+        if changes and (found := parting(trace, system, users)) is not None
     ]
     parts.sort(key=lambda part: -part[1].number)
     mechanisms = [f"with {', '.join(changes)}, {found.words}" for changes, found in parts]
@@ -269,14 +328,16 @@ def pivot(
 
 
 def _alternatives(trace: Trace, choice: Choice | Cut) -> tuple[str, ...]:
-    return () if isinstance(choice, Cut) else tuple(map(phrase, _others(trace, choice)))
+    if isinstance(choice, Cut):
+        return ()
+    return tuple(map(phrase, _others(trace, choice, choice.instead)))
 
 
-def _others(trace: Trace, choice: Choice) -> list[Step]:
+def _others(trace: Trace, choice: Choice, firings: Sequence[Firing]) -> list[Step]:
     """What else was possible, as steps."""
     system = trace.system
     before = trace.steps[choice.number - 1].before if choice.number else system.initial
-    return [Step(system, f, before, f.apply(system, before)) for f in choice.instead]
+    return [Step(system, f, before, f.apply(system, before)) for f in firings]
 
 
 def _sentence(words: str) -> str:
@@ -315,19 +376,35 @@ def _last_choice(trace: Trace, choice: Choice) -> str:
 
 
 def _what_else(trace: Trace, choice: Choice) -> Iterator[str]:
-    told = [quoted(other) for other in _others(trace, choice)]
-    listed = "; or ".join(told[:MOST]) + (f"; or {len(told) - MOST} more" if told[MOST:] else "")
-    number, is_fault = choice.number, trace.steps[choice.number - 1].is_fault
+    told, step = _listed(trace, choice, choice.instead), trace.steps[choice.number - 1]
+    number, is_fault = choice.number, step.is_fault
     if choice.disarms and told and is_fault:
-        yield f"Had this happened before that fault, all could have been well: {listed}."
+        yield f"Had this happened before that fault, all could have been well: {told}."
     elif choice.disarms and told:
         yield (
             f"It is a race: had this happened before step {number}, all could have been well, and "
-            f"nothing in the protocol makes it happen first: {listed}."
+            f"nothing in the protocol makes it happen first: {told}."
         )
     elif is_fault:
         yield "Had that fault not come there, it could still have come out right."
-    elif told:
-        yield f"Whatever else could have happened there only puts it off: {listed}."
     else:
-        yield "Nothing else could have happened there but to come to rest, or a fault."
+        yield from _without(trace, choice, told)
+
+
+def _without(trace: Trace, choice: Choice, told: str) -> Iterator[str]:
+    """What there was but a step that nothing else disarms."""
+    transition, number = trace.steps[choice.number - 1].firing.transition, choice.number
+    if transition.fairness is Fairness.NONE:
+        yield _WHOSE.get(transition.kind, "Nothing makes step {} happen.").format(number)
+    if told:
+        yield (
+            f"This could have happened there instead, but step {number} would have been possible "
+            f"after it as well, and as harmful: {told}."
+        )
+    elif faults := _listed(trace, choice, choice.faults):
+        yield f"Of what else could have happened there, only a fault might have saved it: {faults}."
+
+
+def _listed(trace: Trace, choice: Choice, firings: Sequence[Firing]) -> str:
+    told = [quoted(other) for other in _others(trace, choice, firings)]
+    return "; or ".join(told[:MOST]) + (f"; or {len(told) - MOST} more" if told[MOST:] else "")

@@ -8,7 +8,7 @@ from functools import partial
 from attrs import frozen
 
 from rackproof.checker.explain.decisions import Decisions, Way, is_enabled, writes_to
-from rackproof.checker.explain.guards import Literal
+from rackproof.checker.explain.given import Literal
 from rackproof.checker.lowering.relation import Action, Predicate, Update
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Fairness, Firing, Property, Scope

@@ -9,9 +9,10 @@ from attrs import frozen
 
 from rackproof.checker.explain import stuck
 from rackproof.checker.explain.causes import Slice, sliced
-from rackproof.checker.explain.decisions import Decisions, Way, is_enabled
+from rackproof.checker.explain.decisions import Decisions
 from rackproof.checker.explain.explanation import END, Condition
-from rackproof.checker.explain.guards import Guards, Literal
+from rackproof.checker.explain.given import Literal
+from rackproof.checker.explain.guards import Guards
 from rackproof.checker.explain.necessity import (
     MOST_AT_ONCE,
     MOST_STEPS,
@@ -23,7 +24,7 @@ from rackproof.checker.explain.necessity import (
 from rackproof.checker.explain.runs import whole
 from rackproof.checker.explain.stuck import Reads
 from rackproof.checker.lowering import lower
-from rackproof.checker.lowering.relation import Action, Update
+from rackproof.checker.lowering.relation import Action
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Firing, Property, System
 from rackproof.scenarios.fields import Field, Fields
@@ -81,13 +82,7 @@ class Study:
 
     def why(self, number: int) -> tuple[Condition, ...]:
         """What made a step possible."""
-        step = self.trace.steps[number - 1]
-        literals = [
-            literal
-            for literal in self._tests(number)
-            if not all(step.spends(self._label(slot)) for slot in self._slots(literal))
-        ]
-        return self._guards.conditions(literals, self._states[:number])
+        return self._guards.conditions(self._tests(number), self._states[:number])
 
     def causes(self, number: int) -> tuple[int, ...]:
         """The earlier steps on which a step depends."""
@@ -147,33 +142,17 @@ class Study:
     def _label(self, slot: int) -> str:
         return self._owners[slot].label
 
-    def _slots(self, literal: Literal) -> frozenset[int]:
-        return self.decisions.arena.slots(literal[0])
-
     def _tests(self, number: int) -> tuple[Literal, ...]:
         """The tests by which a step was possible; none where its tree says nothing, as nothing that
         it changes is read.
         """
-        action = self._actions.get(self.trace.steps[number - 1].firing)
+        step = self.trace.steps[number - 1]
+        action = self._actions.get(step.firing)
         if action is None:
             return ()
-        way = self.decisions.way(action.tree, self._states[number - 1], is_enabled)
-        return (*way.literals, *self._change(way, number))
-
-    def _change(self, way: Way, number: int) -> list[Literal]:
-        """That a step changes anything at all, where its other tests are not about what it writes:
-        one that changes nothing is not possible.
-        """
-        before, after = self._states[number - 1], self._states[number]
-        arena, tested = self.decisions.arena, self.decisions.slots(way.literals)
-        writes = way.leaf.writes if isinstance(way.leaf, Update) else ()
-        changed = [(slot, node) for slot, node in writes if before[slot] != after[slot]]
-        implied = any(slot in tested or slot in arena.slots(node) for slot, node in changed)
-        if implied or not changed:
-            return []
-        same = [arena.eq(arena.var(slot), node) for slot, node in changed]
-        least = min(same, key=lambda node: (len(arena.slots(node)), sorted(arena.slots(node))))
-        return [(least, False)]
+        before, after = self._states[number - 1 : number + 1]
+        spent = frozenset(slot for slot in self._owners if step.spends(self._label(slot)))
+        return tuple(self._guards.least(action.tree, before, after, spent))
 
     def _writer(self, slot: int, number: int) -> int | None:
         """The last step before another that changed a slot."""

@@ -24,6 +24,10 @@ NONE: Final = (
 )
 
 
+class NoMechanisms(InputError):
+    """A world has nothing that a repair might change."""
+
+
 @frozen
 class Diagnosis:
     """What mends and what is needed.
@@ -44,10 +48,10 @@ class Diagnosis:
 def diagnose(
     run: Run, fix: Case | None, options: Options, progress: Progress | None = None
 ) -> Diagnosis:
-    """Diagnose a case that was explored; ``InputError`` where its world has no mechanisms."""
+    """Diagnose a case that was explored; ``NoMechanisms`` where its world has none."""
     protocols = Protocols(run.case.setting, options, progress)
     if not protocols.switches.all:
-        raise InputError(f"{run.case.setting.system.name}: {NONE}")
+        raise NoMechanisms(f"{run.case.setting.system.name}: {NONE}")
     protocols.learn(run)
     results = protocols.results(protocols.switches.present)
     judged = [result for result in results.values() if _counts(run.case, result)]

@@ -63,10 +63,10 @@ def where(trace: Trace, prop: Property) -> str:
     culprits = [", ".join(f"{k} = {v}" for k, v in c.items()) for c in trace.culprits(prop)]
     named = f" for {' and for '.join(culprits)}" if any(culprits) else ""
     link = ", and" if _rests(trace, prop) else ""
-    return f"{moment(trace, prop)}{link} it does not hold{named}"
+    return f"{_moment(trace, prop)}{link} it does not hold{named}"
 
 
-def moment(trace: Trace, prop: Property) -> str:
+def _moment(trace: Trace, prop: Property) -> str:
     """In which states of a run a property fails."""
     if trace.loop is not None:
         return f"In every state from step {trace.lead + 1} on"
@@ -79,9 +79,9 @@ def _rests(trace: Trace, prop: Property) -> bool:
 
 
 def outcome(trace: Trace, prop: Property) -> str:
-    """What is so where a property fails, in its own words; else for whom it does not hold."""
+    """Where a property fails, and what is so there, in its own words; nothing where it has none."""
     told = " ".join(trace.broken(prop))
-    return f"{moment(trace, prop)}: {told}" if told else f"{where(trace, prop)}:"
+    return f"{_moment(trace, prop)}: {told}" if told else ""
 
 
 def few_faults(trace: Trace) -> str:
@@ -93,7 +93,7 @@ def few_faults(trace: Trace) -> str:
 
 def _verdict(trace: Trace, result: Result) -> list[str]:
     """What is so at the end, with the fields, and whether fewer faults would do."""
-    lines = [f"  {outcome(trace, result.prop)}"]
+    lines = [f"  {outcome(trace, result.prop) or where(trace, result.prop) + ':'}"]
     lines += wrapped(_state(trace, result), f"  {INDENT}")
     if result.fewest_faults and trace.faults:
         lines.append(f"  {few_faults(trace)}")

@@ -117,8 +117,7 @@ class _Told:
         yield from _section(
             "Where it goes wrong",
             [
-                *told.broken,
-                f"{told.where}:" if told.failing else f"{told.where}." if told.where else "",
+                ending(told),
                 *(f"  {since_in_words(c, None)}" for c in told.failing),
             ],
         )
@@ -152,7 +151,6 @@ class _Told:
             if mend.side_effects:
                 mends.append(f"  but violated with it: {', '.join(mend.side_effects)}")
         yield from _section("What mends it", mends)
-        yield from _section("What could not be found out", told.untold)
         yield from _section("Timing", [line.removeprefix(_TIMING) for line in told.timing_words])
 
     def _footing(self) -> Iterator[RenderableType]:
@@ -199,6 +197,12 @@ def _conditions(conditions: Sequence[Condition], number: int) -> Text:
         told.append(("; and " if made else "") + "from the start: ", DIM)
         told.append("; ".join(always), DIM)
     return told
+
+
+def ending(told: Explanation) -> str:
+    """In which state it fails, and how; what it fails by may follow."""
+    where = f"{told.where}{':' if told.failing else '.'}" if told.where else ""
+    return told.outcome or where
 
 
 def since_in_words(condition: Condition, number: int | None) -> str:

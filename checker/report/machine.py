@@ -190,12 +190,13 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
     ``why`` (tests: ``text``, and ``since``, the step that made it so, or null), ``causes`` (numbers
     of steps), ``users`` (by a field that it changed, the steps that depend on that; 0: the
     violation), ``matters``, ``needed`` (null: not asked) and ``beliefs`` (``who``, ``subject``,
-    ``believed``, ``truth``, ``agrees``, ``behind``). Where they are known: ``broken``, ``where``,
-    ``reads`` (fields), ``failing`` and ``stays`` (tests), ``enough`` (steps), ``necessity``,
-    ``timing_words``, ``pivot``, ``near_miss`` (``steps``, ``parts``: the number of the first that
-    differs, ``words``), ``smallest``, ``mends``, ``facts`` and ``complaints`` of a replay;
-    ``unexplained`` and ``untold``: what could not be found out. ``footing``: ``reproduce``,
-    ``not_checked``, ``next_moves``. What each means is told in ``checker/explain/explanation.py``.
+    ``believed``, ``truth``, ``agrees``, ``behind``). Where they are known: ``broken`` (sentences),
+    ``where``, ``outcome``, ``reads`` (fields), ``failing`` and ``stays`` (tests), ``enough``
+    (steps), ``necessity``, ``timing_words``, ``pivot``, ``near_miss`` (``steps``, ``parts``: the
+    number of the first that differs, ``words``), ``smallest``, ``mends``, ``facts`` and
+    ``complaints`` of a replay; ``unexplained`` and ``untold``: what could not be found out.
+    ``footing``: ``reproduce``, ``not_checked``, ``next_moves``. What each means is told in
+    ``checker/explain/explanation.py``.
     """
     trace, prop = explained.trace, explained.prop
     culprits, broken = explained.culprits, explained.broken
@@ -206,6 +207,7 @@ def explanation_as_data(explained: Explanation) -> dict[str, Any]:
         "source": explained.source,
         "scope": explained.scope,
         "where": explained.where,
+        "outcome": explained.outcome,
         "reads": list(explained.reads),
         "failing": _data(explained.failing),
         "stays": _data(explained.stays),

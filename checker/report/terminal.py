@@ -157,6 +157,9 @@ class Terminal:
 
     def _diagnosis(self, report: Report, several: bool) -> None:
         """Print what mends and what is needed, where it was asked for."""
+        if report.note and self.verbosity >= 0:
+            where = f"{report.target}: " if several else ""
+            self.out.print(f"{where}note: {report.note}", soft_wrap=True)
         if report.diagnosis is None or self.verbosity < 0:
             return
         for grid in repair.tables(report, self.verbosity > 0):
@@ -170,8 +173,9 @@ class Terminal:
         """Print how the states were explored, where there is more to say."""
         for run in report.runs:
             if run.findings.note:
-                where = f"{report.target}, {run.label}" if several else run.label
-                self.out.print(f"{where}: {run.findings.note}", soft_wrap=True)
+                where = ", ".join(_where(report, run, several))
+                told = f"{where}: {run.findings.note}" if where else run.findings.note
+                self.out.print(told, soft_wrap=True)
 
     def _coverage(self, report: Report, several: bool) -> None:
         """Print the transitions that never fired: with -v, and always for a world of one's own."""
@@ -182,10 +186,10 @@ class Terminal:
         for run in report.runs:
             whole = run.findings.reason is None
             names = [kebab(name) for name in run.findings.idle]
-            where = f"{report.target}, {run.label}" if several else run.label
+            where = f" ({', '.join(found)})" if (found := _where(report, run, several)) else ""
             wanted = self.verbosity > 0 or run.coverage or (own and self.verbosity == 0)
             if names and whole and wanted:
-                self.out.print(f"never fired ({where}): {', '.join(names)}", soft_wrap=True)
+                self.out.print(f"never fired{where}: {', '.join(names)}", soft_wrap=True)
             if run.coverage:
                 self._guards(where, run.coverage)
 
@@ -196,11 +200,11 @@ class Terminal:
             names = ", ".join(map(kebab, report.idle))
             self.out.print(f"{report.target}: never fired in any exam: {names}", soft_wrap=True)
         if report.guards:
-            self._guards(f"{report.target}, every exam", Coverage(tuple(report.guards)))
+            self._guards(f" ({report.target}, every exam)", Coverage(tuple(report.guards)))
 
     def _guards(self, where: str, coverage: Coverage) -> None:
         told = coverage.reason or "guards that always came out the same way"
-        self.out.print(f"{told} ({where}){'' if coverage.reason else ':'}", soft_wrap=True)
+        self.out.print(f"{told}{where}{'' if coverage.reason else ':'}", soft_wrap=True)
         for guard in coverage.guards:
             self.out.print(f"  {guard}", soft_wrap=True)
 
@@ -260,8 +264,9 @@ class Terminal:
     def table(self, reports: Sequence[Report]) -> None:
         """Print one row a scenario, or one a property with -v or for a single target."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        columns = ("", "scenario", "property", "as reported", "with the fix", "states", "time")
         fixes = any(run.label == WITH_FIX for report in reports for run in report.runs)
+        first = "as reported" if fixes else "verdict"
+        columns = ("", "scenario", "property", first, "with the fix", "states", "time")
         for column in columns:
             if column != "with the fix" or fixes:
                 right = column in ("states", "time")
@@ -330,6 +335,12 @@ def shown(report: Report, expected_too: bool) -> Iterator[tuple[Run, Result]]:
     for run, result in report.judged:
         if result.trace is not None and (expected_too or result.complaint):
             yield run, result
+
+
+def _where(report: Report, run: Run, several: bool) -> list[str]:
+    """Of which target and which case something is, where there is more than one."""
+    case = [run.label] if report.runs[1:] else []
+    return [report.target, *case] if several else case
 
 
 def _labels(reports: Sequence[Report]) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
+from operator import eq
 from typing import Final
 
 from attrs import frozen
@@ -72,7 +74,8 @@ class WithinTimes:
 
     times: those that a run depends on. words: the verdict in a sentence and more. ways: other
     values of one time, each of which alone makes it possible. shown: a run that is possible, other
-    than the one in question, with its times; condition: with which value, where not as it is set.
+    than the one in question, with its times; condition: with which value, where not as it is set;
+    difference: in what it differs from the one in question, in a sentence if it does.
     """
 
     verdict: InTime
@@ -81,14 +84,19 @@ class WithinTimes:
     ways: tuple[Way, ...] = ()
     shown: Possible | None = None
     condition: str = ""
+    difference: tuple[str, ...] = ()
 
     @property
     def lines(self) -> Iterator[str]:
         """All of it in words, the other run too."""
         yield from self.words
         if self.ways:
-            yield "It is possible, with all else as it is, where for instance"
+            known = {1: "where", 2: "with either of these alone:"}
+            alone = known.get(len(self.ways), "with any of these alone:")
+            yield f"It is possible, with all else as it is, {alone}"
             yield from (f"  {way.told}" for way in self.ways)
+        yield from self.difference
+        if self.ways:
             yield f"As here, where {self.condition}:"
         if self.shown is not None:
             yield from run_in_words(self.shown.timing.trace, timing=self.shown)
@@ -143,26 +151,50 @@ def _by_another(timing: Possible, found: TimedRun) -> WithinTimes:
     told = (
         f"Timing: possible within these times{other.set_to}, in other steps. This run is not: "
         f"{timing.conflict}",
-        f"Another run that violates it, with {size}{other.tied}:",
+        f"Another run that violates it is possible, with {size}{other.tied}.",
     )
-    return WithinTimes(InTime.IN_OTHER_STEPS, told, times_of(other), shown=other)
+    difference = tuple(_difference(timing.timing.trace, found.trace))
+    return WithinTimes(
+        InTime.IN_OTHER_STEPS, told, times_of(other), shown=other, difference=difference
+    )
 
 
 def _by_none(timing: Possible, prop: Property, seen: Reached, graph: Graph) -> WithinTimes:
     """No run violates it; what would have to be otherwise, one time after another."""
-    what = "no run that comes to an end" if prop.scope is Scope.EVENTUALLY else "no run"
+    ends = " that comes to an end" if prop.scope is Scope.EVENTUALLY else ""
     told = (
-        f"Timing: impossible within these times{timing.set_to}: {what} of this scope violates it "
-        f"({seen.classes:,} state classes, all there are)"
+        f"Timing: impossible within these times{timing.set_to}: no run of this scope{ends} "
+        f"violates it ({seen.classes:,} state classes, all there are)",
+        f"The run above is impossible: {timing.conflict}",
     )
     ways = tuple(itertools.islice(_ways(timing, prop, graph), MOST_WAYS))
     if ways:
         shown = possible(ways[0].trace)
+        difference = tuple(_difference(timing.timing.trace, ways[0].trace))
         return WithinTimes(
-            InTime.IMPOSSIBLE, (told,), times_of(timing), ways, shown, ways[0].condition
+            InTime.IMPOSSIBLE,
+            told,
+            times_of(timing),
+            ways,
+            shown,
+            ways[0].condition,
+            difference,
         )
-    more = (f"The run above is impossible: {timing.conflict}", *timing.only)
-    return WithinTimes(InTime.IMPOSSIBLE, (told, *more), times_of(timing))
+    return WithinTimes(InTime.IMPOSSIBLE, (*told, *timing.only), times_of(timing))
+
+
+def _difference(shown: Trace, other: Trace) -> Iterator[str]:
+    """In what another run differs from the one that is shown, where it does."""
+    firings, others = ([step.firing for step in trace.steps] for trace in (shown, other))
+    if firings == others:
+        return
+    same = sum(1 for _ in itertools.takewhile(bool, map(eq, firings, others)))
+    size = counted(len(others), "step")
+    size += "" if len(others) == len(firings) else f" instead of {len(firings)}"
+    what = "the same in another order" if Counter(firings) == Counter(others) else "other ones"
+    yield (
+        f"The run below is not the counterexample itself: {size}, {what} from step {same + 1} on."
+    )
 
 
 def _ways(timing: Possible, prop: Property, graph: Graph) -> Iterator[Way]:

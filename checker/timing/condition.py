@@ -8,6 +8,7 @@ held against networks with numbers on both sides of each inequality.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +26,7 @@ from rackproof.checker.trace import EngineError, Trace
 if TYPE_CHECKING:
     import z3
 
-FEW: Final = 6
+FEW: Final = 3
 """Digits of a time in a condition that people read."""
 MOST: Final = 50_000
 """Sums of limits that are formed before the question is given up."""
@@ -66,9 +67,16 @@ class Condition:
         return tuple(inequality(amount) for amount in self.amounts)
 
     @property
-    def told(self) -> str:
-        """All of it in a sentence, times with a few digits."""
-        return in_short(self.amounts)
+    def enough(self) -> str:
+        """In a sentence, with a few digits, something by which it is met: 335 ms for 335.02 ms at
+        most, 30.1 s for 30.08 s at least.
+        """
+        return in_short(rounded(amount) for amount in self.amounts)
+
+    @property
+    def necessary(self) -> str:
+        """In a sentence, with a few digits, something that it takes."""
+        return in_short(rounded(amount, up=True) for amount in self.amounts)
 
 
 def in_short(amounts: Iterable[Amount]) -> str:
@@ -76,9 +84,22 @@ def in_short(amounts: Iterable[Amount]) -> str:
     return " and ".join(inequality(amount, FEW) for amount in amounts)
 
 
+def rounded(amount: Amount, up: bool = False) -> Amount:
+    """The same with a few digits of its time: no more than it, so that what follows from the amount
+    being at least 0 is so all the more; or no less, for what it takes.
+    """
+    amount = coprime(amount)
+    size = abs(amount.seconds)
+    if not size:
+        return amount
+    unit = Fraction(10) ** (math.floor(math.log10(size)) + 1 - FEW)
+    whole = math.ceil(amount.seconds / unit) if up else math.floor(amount.seconds / unit)
+    return Amount(whole * unit, amount.terms)
+
+
 def inequality(amount: Amount, digits: int = CLOSE) -> str:
     """That an amount is at least 0, with what is added on the side where it is positive."""
-    amount = _coprime(amount)
+    amount = coprime(amount)
     more = Amount.of(max(amount.seconds, ZERO), {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(max(-amount.seconds, ZERO), {n: -k for n, k in amount.terms if k < 0})
     if more.terms:
@@ -86,7 +107,7 @@ def inequality(amount: Amount, digits: int = CLOSE) -> str:
     return f"{less.told(digits)} <= {more.told(digits)}"
 
 
-def _coprime(amount: Amount) -> Amount:
+def coprime(amount: Amount) -> Amount:
     """The same with whole factors that have nothing in common; for a single name, with 1."""
     factors = [k for _, k in amount.terms]
     if not factors:
@@ -185,7 +206,7 @@ def _minimal(amounts: Sequence[Amount]) -> tuple[Amount, ...]:
     never = [a for a in amounts if not a.terms]
     if never:
         return (min(never, key=lambda a: a.seconds),)
-    kept = sorted({_coprime(a) for a in amounts}, key=lambda a: (-len(a.terms), a.words))
+    kept = sorted({coprime(a) for a in amounts}, key=lambda a: (-len(a.terms), a.words))
     if len(kept) > 1:
         for amount in list(kept):
             others = [other for other in kept if other is not amount]
@@ -274,9 +295,17 @@ def clash(conflict: Conflict, values: Mapping[str, Fraction]) -> str:
     amount = conflict.amount.folded(values, [name for name, value in values.items() if value])
     more = Amount.of(ZERO, {n: k for n, k in amount.terms if k > 0})
     less = Amount.of(ZERO, {n: -k for n, k in amount.terms if k < 0})
+    if not amount.seconds and [k for _, k in (*more.terms, *less.terms)] == [1, 1]:
+        (long, _), (short, _) = *less.terms, *more.terms
+        within = f"{short} ({in_units(values[short])})"
+        return f"it takes {long} ({in_units(values[long])}) to be over within {within}"
     known = [f"{n} is {in_units(values[n])}" for n, _ in (*more.terms, *less.terms) if n in values]
     but = f", but {' and '.join(known)}" if known else ""
-    return f"it takes {inequality(amount, FEW)}{but}"
+    if not more.terms and not amount.seconds:
+        return f"it takes {less.told(FEW)} to be no time at all{but}"
+    near = rounded(amount, up=True)
+    amount = near if near.value(values) < 0 else amount
+    return f"it takes {inequality(amount, FEW if amount is near else CLOSE)}{but}"
 
 
 def longest_period(trace: Trace, durations: Durations) -> Fraction | None:

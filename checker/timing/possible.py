@@ -10,8 +10,16 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from rackproof.checker.timing.amounts import Amount, exact, in_units
-from rackproof.checker.timing.condition import Condition, TooMany, clash, condition, in_short
+from rackproof.checker.timing.amounts import ENDLESS, Amount, exact, in_units
+from rackproof.checker.timing.condition import (
+    Condition,
+    TooMany,
+    clash,
+    condition,
+    coprime,
+    in_short,
+    rounded,
+)
 from rackproof.checker.timing.network import Conflict, Limit, Schedule
 from rackproof.checker.timing.windows import TimedTrace, timed
 from rackproof.checker.trace import Trace
@@ -93,34 +101,50 @@ class Possible:
 
     @property
     def set_to(self) -> str:
-        """The values of what is chosen, of what it depends on."""
-        told = [f"{n} {in_units(self.timing.durations.values[n])}" for n in sorted(self.chosen)]
-        return f" ({', '.join(told)})" if told else ""
+        """The values of what is chosen, of what it depends on; of that itself where none is."""
+        values = self.timing.durations.values
+        clashing = self.found.amount.terms if isinstance(self.found, Conflict) else ()
+        known = {name for name, _ in clashing} & values.keys() or self.names
+        names = sorted(self.chosen) or sorted(n for n in known if 0 < values[n] < ENDLESS)
+        shown = names if self.chosen else names[:MOST_TOLD]
+        told = [f"{name} {in_units(values[name])}" for name in shown]
+        more = f" and {len(names) - len(shown)} more" if names[len(shown) :] else ""
+        return f" ({', '.join(told)}{more})" if told else ""
 
     @property
     def tied(self) -> str:
         """For how long it stays possible, where an operator could prevent it."""
         if not self.by_choice or not self.by_choice.amounts:
             return ", whatever these are" if self.by_choice and self.chosen else ""
-        return f"; this run is while {self.by_choice.told}"
+        return f"; this run is while {self.by_choice.enough}"
 
     @property
     def only(self) -> Iterator[str]:
         """When it would be possible."""
         if self.by_choice and self.by_choice.amounts and not self.by_choice.is_never:
-            yield f"This run is possible only when {self.by_choice.told}"
+            yield f"This run is possible only when {self.by_choice.necessary}"
         elif self.chosen and self.by_choice:
             yield f"This run is impossible whatever {' and '.join(sorted(self.chosen))} may be"
         every = self.by_all
         if every is None:
-            yield "In all its times, the condition of this run is too large to tell"
+            yield "What this run takes of all times is too much to tell"
         elif every.is_never:
             yield "This run is impossible whatever all quantities may be"
+        elif every.unmet == (self._clashing,):
+            return  # that is what clashes
         elif self.by_choice is None or every.words != self.by_choice.words:
             more = len(every.unmet) - MOST_TOLD
             rest = f" (and {more} more)" if more > 0 else ""
-            told = in_short(every.unmet[:MOST_TOLD])
-            yield f"In all its times, this run takes {told}{rest}"
+            told = in_short(rounded(amount, up=True) for amount in every.unmet[:MOST_TOLD])
+            yield f"Whatever the times are, this run takes {told}{rest}"
+
+    @property
+    def _clashing(self) -> Amount | None:
+        """What clashes, over all quantities that are anything."""
+        if isinstance(self.found, Schedule):
+            return None
+        values = self.timing.durations.values
+        return coprime(self.found.amount.folded(values, [n for n, v in values.items() if v]))
 
     @property
     def kinder(self) -> list[tuple[str, float]]:
@@ -144,12 +168,20 @@ class Possible:
         return [(name, math.inf if more else 0.0) for name, more in free]
 
     def where(self, name: str) -> tuple[str, Fraction] | None:
-        """For which values of one time it is possible, and the nearest; None where for none."""
+        """For which values of one time it is possible, with a few digits where there are such, and
+        the nearest; None where for none.
+        """
         found = self._condition(frozenset({name}))
         if found is None or found.is_never or len(found.unmet) != 1:
             return None
-        ((_, times),) = found.unmet[0].terms
-        return found.told, -found.unmet[0].seconds / times
+        near = evolve(found, amounts=tuple(map(rounded, found.amounts)))
+        for each, told in ((near, near.enough), (found, " and ".join(found.words))):
+            if len(each.unmet) == 1:
+                ((_, times),) = each.unmet[0].terms
+                value = -each.unmet[0].seconds / times
+                if all(amount.value({name: value}) >= 0 for amount in found.amounts):
+                    return told, value
+        return None
 
     @property
     def told(self) -> str:

@@ -138,15 +138,12 @@ class Picture:
         picture: each is its author's, and nothing else looks at that.
         """
         _look_at_lanes(self.lanes)
-        names = frozenset(lane.name for lane in self.lanes)
-        nodes = None if self.graph is None else frozenset(self.graph)
+        lanes, nodes = frozenset(lane.name for lane in self.lanes), _nodes(self.graph)
         return attrs.evolve(
             self,
-            message=_Checked(
-                "message", self.message, lambda found, _: _message_flaws(found, names)
-            ),
-            beliefs=_Checked("beliefs", self.beliefs, lambda found, _: _belief_flaws(found, names)),
-            sites=_Checked("sites", self.sites, lambda found, _: _site_flaws(found, nodes)),
+            message=_Checked("message", self.message, lambda it, _: _message_flaws(it, lanes)),
+            beliefs=_Checked("beliefs", self.beliefs, lambda it, _: _belief_flaws(it, lanes)),
+            sites=_Checked("sites", self.sites, lambda it, _: _site_flaws(it, nodes)),
             sentence=_Checked("sentence", self.sentence, _sentence_flaws),
         )
 

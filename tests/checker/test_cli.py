@@ -77,7 +77,7 @@ def test_a_violation_is_shown_step_by_step_and_ends_with_1(
         "     block: reused; reading: [reader-0]",
         "  1 fault suffices; without any, no run violates it.",
         "  To see it again: rackproof verify lease.py:world",
-        "        scenario        property                as reported                 states    "
+        "        scenario        property                verdict                     states    "
         "time",
         "FAILED  lease.py:world  no-overwrite-in-flight  violated: 1 fault, 3 steps      15  "
         "0.01 s",
@@ -86,7 +86,7 @@ def test_a_violation_is_shown_step_by_step_and_ends_with_1(
         "world does not say",
         "next: rackproof export lease.py:world --property no-overwrite-in-flight --to markdown "
         "(the run, to hand on); or rackproof guards lease.py:world --property "
-        "no-overwrite-in-flight (the test that a step misses)",
+        "no-overwrite-in-flight (find the guard that is missing)",
         "lease.py:world: no-overwrite-in-flight: violated: 1 fault, 3 steps",
         "0 of 1 target as expected",
     ]

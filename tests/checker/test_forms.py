@@ -45,7 +45,7 @@ from rackproof.checker.report.screen import shown
 from rackproof.checker.saving import as_yaml, origin
 from rackproof.checker.session import as_json
 from rackproof.checker.targets import expand
-from rackproof.checker.testing import no_longer
+from rackproof.checker.testing import holds, no_longer
 from rackproof.checker.trace import Trace
 from rackproof.checker.trace import run as fire
 from rackproof.checker.verify import Report, verify
@@ -124,6 +124,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Explanation:
         reads=("reading",),
         near_miss=NearMiss(Trace(system, trace.steps[:2]), 1, NAMES[11]),
         mends=(Mend((NAMES[13],), NAMES[4], NAMES[5]),),
+        file=None,
         folder=folder,
     )
 
@@ -264,6 +265,19 @@ def test_a_loop_is_told_as_one() -> None:
 
 def test_numbers_in_spans() -> None:
     assert spans_in_words([1, 2, 3, 5, 8, 9]) == "1 to 3, 5, 8 to 9"
+
+
+@pytest.mark.parametrize("number", ["8.0860503 s", "1234567", "1,234,567 bytes"])
+def test_markdown_leaves_numbers_whole(number: str) -> None:
+    assert "<!-- -->" not in in_markdown(number)
+    assert in_markdown("deadbeef00 8.1234567").startswith("deadbe<!-- -->ef00 8")
+
+
+def test_markdown_has_another_run_as_a_list_in_a_list() -> None:
+    words = ("Timing: possible", "Another run:", "  1. at 1 s: it goes", "       a: 0 -> 1")
+    text = FORMS["markdown"].write(attrs.evolve(relay.explained(), timing_words=words))
+    told = text.partition("## Timing\n\n")[2].partition("\n\n")[0].splitlines()
+    assert told == ["- possible", "- Another run:", "  1. at 1 s: it goes", "     - a: 0 -> 1"]
 
 
 # Mermaid, as the real library reads and draws it
@@ -559,38 +573,86 @@ def test_yaml_replays_to_the_same(hostile: Explanation) -> None:
 
 # A test file
 
+WRONG_FROM_THE_START = """
+from rackproof.model.kernel import System, always, evolve, frozen, step, transition
+@frozen
+class World:
+    ready: bool = {initial}
+    used: bool = False
+@transition(step)
+def use(world: World) -> World | None:
+    return None if world.used else evolve(world, used=True)
+@always()
+def is_ready(world: World) -> bool:
+    '''It is ready.'''
+    return world.ready
+world = System("bad", World(), (use,), (is_ready,))
+"""
+
 
 def test_a_test_file_embeds_the_scenario_as_it_is(hostile: Explanation) -> None:
     tree = ast.parse(FORMS["pytest"].write(hostile))
-    (embedded,) = (node.value for node in tree.body if isinstance(node, ast.Assign))
-    assert ast.literal_eval(embedded) == FORMS["yaml"].write(hostile)
-    assert [type(node).__name__ for node in tree.body[1:]] == [
-        "ImportFrom",
-        "Assign",
-        "FunctionDef",
-    ]
+    literals = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    assert "".join(literals) == FORMS["yaml"].write(hostile).partition("then:\n")[0]
+    kinds = [type(node).__name__ for node in tree.body[1:]]
+    assert kinds == ["ImportFrom", *["Assign"] * 2, *["FunctionDef"] * 2]
 
 
-def called(text: str, file: Path) -> None:
-    """Run the one test of a test file."""
+def called(text: str, file: Path) -> list[str]:
+    """What the tests of a test file fail by, in their order; the empty text where one passes."""
     names: dict[str, Any] = {"__file__": str(file)}
     exec(compile(text, file, "exec"), names)
-    (test,) = (names[name] for name in names if name.startswith("test_"))
-    test()
+    found = []
+    for test in [names[name] for name in names if name.startswith("test_")]:
+        try:
+            test()
+        except AssertionError as error:
+            found.append(str(error))
+        else:
+            found.append("")
+    return found
 
 
 def test_a_test_file_fails_until_the_bug_is_mended(bug: Bug, tmp_path: Path) -> None:
-    file = tmp_path / "bug_test.py"
-    broken = FORMS["pytest"].write(attrs.evolve(bug.explanation, folder=tmp_path))
-    with pytest.raises(AssertionError) as caught:
-        called(broken, file)
-    told = str(caught.value).splitlines()
-    assert told[0] == "this run is still possible, and no-dispatch-to-removed is violated"
-    assert told[3] == f"  {SENTENCE}"
-    assert told[5].startswith("  1. at 0 s: worker-0 is told to stop: ")
+    told = attrs.evolve(bug.explanation, folder=tmp_path, file=None)
+    broken = FORMS["pytest"].write(told)
+    property_fails, run_fails = called(broken, tmp_path / "bug_test.py")
+    assert property_fails.startswith("no-dispatch-to-removed is violated: 1 fault, 2 steps\n")
+    told_of_run = run_fails.splitlines()
+    assert told_of_run[0] == "this run is still possible, and no-dispatch-to-removed is violated"
+    assert told_of_run[3] == f"  {SENTENCE}"
+    assert told_of_run[5].startswith("  1. at 0 s: worker-0 is told to stop: ")
+    assert "# Both tests pass with select-from-discovery: true under protocol: in WORLD." in broken
     mended = broken.replace("select-from-discovery: false", "select-from-discovery: true")
-    assert mended != broken
-    called(mended, file)
+    assert called(mended, tmp_path / "bug_test.py") == ["", ""]
+
+
+def test_a_test_file_sees_what_is_mended_in_the_file_of_the_scenario(
+    bug: Bug, tmp_path: Path
+) -> None:
+    scenario = tmp_path / "there" / "bug.yaml"
+    scenario.parent.mkdir()
+    text = BUG.read_text("utf-8")
+    scenario.write_text(text, "utf-8")
+    told = attrs.evolve(bug.explanation, folder=tmp_path, file=scenario)
+    test = FORMS["pytest"].write(told)
+    assert 'SCENARIO = "there/bug.yaml"\n' in test
+    assert all(called(test, tmp_path / "bug_test.py"))
+    before, _, after = text.partition("select-from-discovery: false")
+    scenario.write_text(f"{before}select-from-discovery: true{after}", "utf-8")
+    assert called(test, tmp_path / "bug_test.py") == ["", ""]
+
+
+def test_a_test_of_a_world_that_is_wrong_from_the_start_passes_once_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.py").write_text(WRONG_FROM_THE_START.format(initial=False), "utf-8")
+    assert run(["export", "bad.py:world", "--to", "pytest", "--out", "bad_test.py"]) == 0
+    test = Path("bad_test.py").read_text("utf-8")
+    assert all(called(test, tmp_path / "bad_test.py"))
+    Path("bad.py").write_text(WRONG_FROM_THE_START.format(initial=True), "utf-8")
+    assert called(test, tmp_path / "bad_test.py") == ["", ""]
 
 
 def test_pytest_runs_a_test_file(hostile: Explanation, tmp_path: Path) -> None:
@@ -600,7 +662,7 @@ def test_pytest_runs_a_test_file(hostile: Explanation, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, check=False, cwd=tmp_path
     )
-    assert "1 failed in" in done.stdout
+    assert "2 failed in" in done.stdout
     assert "this run is still possible, and no-overwrite-in-flight is violated" in done.stdout
 
 
@@ -610,13 +672,15 @@ def test_what_is_no_violation_is_no_test(
     path = tmp_path / "run.yaml"
     path.write_text(f"rackproof: 1\nname: a read\nworld: {LEASE}:world\nsteps: [reuse]\n")
     assert run(["export", str(path), "--to", "pytest"]) == 2
-    assert "name what it violates (--property NAME)" in capsys.readouterr().err
+    assert "name the property that is to hold (--property NAME" in capsys.readouterr().err
 
 
 def test_a_helper_refuses_what_would_pass_whatever_is_so() -> None:
-    text = f"rackproof: 1\nname: x\nworld: {LEASE}:world\nsteps: []\n"
+    text = f"rackproof: 1\nname: x\nworld: {LEASE}:world\n"
     with pytest.raises(ValueError, match="needs steps, and a property"):
-        no_longer(text, "x.py")
+        no_longer(f"{text}steps: []\n", "x.py")
+    with pytest.raises(ValueError, match="there is no property 'no-overwrite'; there are: "):
+        holds(text, "no-overwrite", "x.py")
 
 
 # The command
@@ -696,3 +760,73 @@ def test_counterexamples_are_saved_in_other_forms(
     assert "--save DIR says where" in capsys.readouterr().err
     assert run(["verify", target, "--save", str(tmp_path), "--forms", "markdwn"]) == 2
     assert "did you mean markdown?" in capsys.readouterr().err
+    assert run(["verify", target, "--save", str(tmp_path), "--forms", " ,"]) == 2
+    assert "names none; there are: html, markdown" in capsys.readouterr().err
+
+
+def test_what_is_saved_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    longest = (
+        "\nimport attrs\nnamed = attrs.evolve(no_overwrite_in_flight, name='../' + 'x/' * 99)\n"
+        "world = attrs.evolve(world, properties=(named,))\n"
+    )
+    for name in ("a_b.py", "a-b.py"):
+        Path(name).write_text(LEASE.read_text("utf-8") + longest, "utf-8")
+    run(["verify", "a_b.py:world", "a-b.py:world", "--save", "out"])
+    names = sorted(path.name for path in Path("out").iterdir())
+    stem = f"a-b-world-{'x-' * 39}x"
+    assert names == [f"{stem}-2.yaml", f"{stem}.yaml"]
+    assert run(["replay", f"out/{stem}-2.yaml"]) == 0
+
+
+# Pictures that fail
+
+PICTURED = """
+def drawn(**parts):
+    import attrs
+    from rackproof.model.kernel import Belief, Lane, Message, Picture, Site
+    lanes = (Lane("reader", "client"),)
+    there = lambda *_: Message("reader", "reader")
+    one = attrs.evolve(world, picture=Picture(**{{"lanes": lanes, "message": there, **parts}}))
+    return one
+def pictured():
+    from rackproof.model.kernel import Belief, Lane, Message, Site
+    return drawn(**{{{parts}}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ("'message': lambda *_: 1 / 0", "ZeroDivisionError: division by zero"),
+        ("'message': lambda *_: None", "the picture's message returned None, not a Message"),
+        ("'message': lambda *_: Message('reader', 'raeder')", "but there is no lane 'raeder'"),
+        ("'beliefs': lambda _: None", "the picture's beliefs returned None, not a list of Belief"),
+        (
+            "'beliefs': lambda _: [Belief('me', 'x', 'is', 'is', True)]",
+            "there is no lane 'me'",
+        ),
+        ("'sites': lambda _: {'x': Site('well')}", "is not fine, busy, suspect or failed"),
+        ("'lanes': None", "the lanes of the picture are None, not a tuple of Lane"),
+        ("'lanes': (Lane('a', 'b'), Lane('a', 'c'))", "two are called 'a'"),
+        ("'sentence': lambda *_: '{who} reads'", "{who} is none of what the step takes: reader"),
+        ("'sentence': lambda *_: None", "the picture's sentence returned None, not a sentence"),
+    ],
+)
+def test_a_picture_that_fails_takes_no_verdict_with_it(
+    parts: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = LEASE.read_text("utf-8") + PICTURED.format(parts=parts)
+    Path("drawn.py").write_text(text, "utf-8")
+    forms = ["--save", "out", "--forms", "mermaid"]
+    assert run(["verify", "drawn.py:pictured", "--explain", *forms]) == 2
+    captured = capsys.readouterr()
+    table, _, end = captured.out.partition("no-overwrite-in-flight  violated: 1 fault, 3 steps")
+    assert "reader-0 starts to read the block" in table
+    assert re.search(rf"drawn.py(:\d+)?: .*{re.escape(told)}", end)
+    assert len([*Path("out").glob("*.mmd")]) == 1

@@ -290,3 +290,13 @@ def test_what_the_glossary_names_exists() -> None:
     assert set(re.findall(r"rackproof ([a-z-]+)", text)) <= cli.commands.keys()
     options = {name for c in cli.commands.values() for p in c.params for name in p.opts}
     assert set(re.findall(r"--[a-z-]+", text)) <= options
+
+
+def test_what_each_value_of_a_mechanism_means_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = " ".join(" ".join(lines(capsys, "explain", "release")).split())
+    assert "heartbeat: As a lease, but the reader's heartbeats extend it while it is awake." in told
+    assert "`" not in told
+    for mechanism in mechanisms():
+        for alternative in mechanism.alternatives or ():
+            assert alternative.text[-1:] == "."
+            assert str(alternative.value) in mechanism.meaning(str(alternative.value))

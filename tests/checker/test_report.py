@@ -148,6 +148,7 @@ def test_the_index_says_what_was_found(review: tuple[Path, int]) -> None:
     assert f"{MISSING} could not be checked: {MISSING}: there is no such file" in words
     assert "violated: 1 fault, 3 steps nobody expected it" in words
     assert "A read takes longer than the lease: the block is freed under its reader." in words
+    assert "Broken reader-0 reads the block, which holds another request's KV by now." in words
     assert f"rackproof guards {RELAY}" in words
     assert words.index("request-with-the-living") < words.index("no-overwrite-in-flight")
     assert "Each transition, in how many cases it fired" in words
@@ -315,3 +316,42 @@ def test_what_a_link_leads_to_is_unfolded(
 ) -> None:
     browser.open(review[0] / "index.html", "#target-2")
     assert browser.run("return document.getElementById('target-2').open")
+
+
+def test_an_interrupt_while_pages_are_explained_leaves_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rackproof.checker.report.review.violations._violation", interrupted)
+    folder = tmp_path / "review"
+    assert run(["report", LEASE, "--out", str(folder)]) == 130
+    words = Page(folder / "index.html").words
+    assert "Interrupted: 1 of 1 targets were verified. 1 violation that nobody expected." in words
+    assert "1 counterexample without a page: there was an interrupt." in words
+    assert f"rackproof report {LEASE} --out {folder}" in words
+
+
+def test_what_cannot_be_written_leaves_the_earlier_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "review"
+    assert run(["report", LEASE, "--out", str(folder)]) == 1
+    before = {file: file.read_bytes() for file in folder.rglob("*.*")}
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rackproof.checker.report.review.folder._write", full)
+    assert run(["report", "docs/examples/lease.yaml", "--out", str(folder)]) == 2
+    assert {file: file.read_bytes() for file in folder.rglob("*.*")} == before
+
+
+def test_a_world_without_mechanisms_among_others_is_a_note(tmp_path: Path) -> None:
+    folder = tmp_path / "review"
+    assert run(["report", LEASE, "--repair", "--out", str(folder)]) == 1
+    words = Page(folder / "index.html").words
+    assert "Note: nothing to repair: lease: there are no mechanisms to change" in words
+    (page,) = folder.glob("counterexamples/*.html")
+    assert "<title>no-overwrite-in-flight: lease" in page.read_text("utf-8")

@@ -54,8 +54,9 @@ _ALL: Final = (
     _form(
         "pytest",
         "_test.py",
-        "a test that fails as long as it is possible",
+        "tests that fail until it is mended",
         "forms.regression:regression",
+        is_deep=True,
     ),
 )
 FORMS: Final = {form.name: form for form in _ALL}

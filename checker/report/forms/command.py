@@ -18,6 +18,7 @@ from rackproof.checker.explain import Explanation, asked, explain, explain_repla
 from rackproof.checker.replay import replay
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.screen import shown
+from rackproof.checker.report.titles import title
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result
@@ -148,7 +149,8 @@ def _explained(report: Report, run: Run, names: Sequence[str], deep: bool) -> Ex
     result = _violation(run, names)
     if result is None:
         raise InputError(_nothing(report, run, names))
-    return explain(report, run, result, asked.again(report, run), deep=deep)
+    told = explain(report, run, result, asked.again(report, run), deep=deep)
+    return attrs.evolve(told, title=title(report, run, result))
 
 
 def _nothing(report: Report, run: Run, names: Sequence[str]) -> str:

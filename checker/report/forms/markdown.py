@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rackproof.checker.explain import Condition, Explanation, Mend, Moment, Pivot
 from rackproof.checker.report.counterexample import few_faults
 from rackproof.checker.report.escaping import fenced, in_markdown, line, link
-from rackproof.checker.report.explained import MOST_TOLD, changes_in_words, since_in_words
+from rackproof.checker.report.explained import (
+    MOST_TOLD,
+    changes_in_words,
+    ending,
+    since_in_words,
+)
 from rackproof.checker.report.forms.mermaid import mermaid
 from rackproof.checker.report.setting import source_label
 from rackproof.checker.timing.amounts import in_units
@@ -32,7 +38,7 @@ def markdown(explanation: Explanation) -> str:
         _section(turning, _bullets([pivot.words, *_others(pivot)]) if pivot else []),
         _section("The nearest run that is safe", _near_miss(explanation)),
         _section("What mends it", map(_mend, explanation.mends)),
-        _section("Timing", _bullets(_timing(explanation))),
+        _section("Timing", _timing(explanation)),
         _section("What was not found out", _bullets(explanation.untold)),
         _section("Not checked", _bullets(footing.not_checked)),
         _section("What to do next", _bullets(footing.next_moves)),
@@ -135,11 +141,8 @@ def _diagram(explanation: Explanation) -> Iterator[str]:
 
 
 def _where(explanation: Explanation) -> Iterator[str]:
-    for sentence in explanation.broken:
-        yield from (f"**{in_markdown(sentence)}**", "")
-    if explanation.where:
-        end = ":" if explanation.failing else "."
-        yield from (in_markdown(explanation.where + end), "")
+    if told := ending(explanation):
+        yield from (in_markdown(told), "")
     yield from _conditions(explanation.failing)
     if not explanation.failing:
         state = explanation.values(explanation.trace.final)
@@ -219,7 +222,17 @@ def _mend(mend: Mend) -> str:
 
 
 def _timing(explanation: Explanation) -> Iterator[str]:
+    """Sentences as items; what is indented below one, such as another run, as a list in it."""
     told: Iterable[str] = explanation.timing_words
     if not told and explanation.timing is not None:
         told = explanation.timing.lines
-    return (text.strip().removeprefix("Timing: ") for text in told)
+    deep = "  "
+    for text in told:
+        inner = text.lstrip(" ").removeprefix("Timing: ")
+        step = re.match(r"\d+\. ", inner)
+        if text.startswith(" ") and step:
+            deep = "  " + " " * len(step[0])
+            yield f"  {step[0]}{in_markdown(inner[step.end() :])}"
+        else:
+            by = deep if text.startswith(" " * 5) else "  " if text.startswith(" ") else ""
+            yield f"{by}- {in_markdown(inner)}"

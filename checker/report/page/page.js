@@ -99,8 +99,8 @@ function named(text) {
   return made;
 }
 
-function beliefRow([, [who, subject, believed, truth, agrees]]) {
-  const row = element("tr", "", agrees ? "" : "wrong");
+function beliefRow([, [who, subject, believed, truth, standing]]) {
+  const row = element("tr", "", { mistaken: "wrong", behind: "behind" }[standing] ?? "");
   const labels = ["Who", "Of", "Believes", "Truth"];
   [who, subject, believed, truth].forEach((text, i) => {
     const cell = element(i ? "td" : "th");
@@ -109,6 +109,7 @@ function beliefRow([, [who, subject, believed, truth, agrees]]) {
     cell.append(named(text));
     row.append(cell);
   });
+  if (standing === "behind") row.lastChild.append(element("span", " and that is on its way", "aside"));
   return row;
 }
 
@@ -120,9 +121,10 @@ function fill(table, beliefs) {
 function showBeliefs(number) {
   if (!one("#beliefs")) return;
   const held = courses.beliefs.at(number).filter(([, belief]) => belief);
-  const mistaken = held.filter(([, belief]) => !belief[4]);
-  const others = held.filter(([, belief]) => belief[4]);
-  fill(one("#beliefs"), mistaken);
+  const of = (standing) => held.filter(([, belief]) => belief[4] === standing);
+  const mistaken = of("mistaken");
+  const others = of("true");
+  fill(one("#beliefs"), [...mistaken, ...of("behind")]);
   fill(one("#true-beliefs"), others);
   one("#all-true").hidden = mistaken.length > 0;
   one("#true-count").textContent = others.length;
@@ -255,6 +257,18 @@ function onClick(event) {
   if (row) go(rows.indexOf(row) + 1);
 }
 
+// Paper shows the end of the run, and all that is folded but the full state.
+function toPaper() {
+  show(last);
+  const folded = all("details:not([open], .state)");
+  for (const each of folded) each.toggleAttribute("data-unfolded", (each.open = true));
+}
+
+function fromPaper() {
+  show(current);
+  for (const each of all("[data-unfolded]")) each.open = each.toggleAttribute("data-unfolded");
+}
+
 function begin() {
   document.documentElement.classList.add("scripted");
   all("[data-copies]").forEach(copying);
@@ -276,8 +290,8 @@ function begin() {
   one(".steps")?.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", follow);
-  addEventListener("beforeprint", () => show(last));
-  addEventListener("afterprint", () => show(current));
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", fromPaper);
   filter();
   const start = Number(box?.dataset.start ?? 0);
   go(linked() ?? start, { announce: false, link: false, scroll: false });

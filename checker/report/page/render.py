@@ -30,8 +30,8 @@ from rackproof.checker.report.page.costs import computes_again, costs
 from rackproof.checker.report.page.course import course, script_data
 from rackproof.checker.report.page.diagram import Diagram
 from rackproof.checker.report.page.rack import drawn_rack
-from rackproof.checker.report.page.turns import keyed
-from rackproof.checker.report.setting import meaning
+from rackproof.checker.report.page.turns import keyed, standing
+from rackproof.checker.report.setting import meaning, source_label
 from rackproof.checker.report.steps import changed
 from rackproof.checker.report.timed import Time, times_of
 from rackproof.checker.timing.amounts import in_units
@@ -75,6 +75,7 @@ def page(
         same_steps=_same_steps(told),
         few=FEW,
         spoken=spoken,
+        source_label=source_label,
         rack=drawn_rack(told.trace.system, told.states),
         costs=costs(told),
         total=_total(told),
@@ -111,6 +112,7 @@ def environment() -> Environment:
     made.filters["words"] = words
     made.filters["coded"] = coded
     made.filters["visible"] = visible
+    made.filters["standing"] = standing
     return made
 
 
@@ -262,7 +264,7 @@ def _beliefs(told: Explanation) -> list[Sequence[Belief]]:
     """What is believed in each state, what is wrong first."""
     first = picture(told.trace.system).beliefs(told.trace.system.initial)
     every = [first, *(moment.beliefs for moment in told.moments)]
-    return [sorted(beliefs, key=lambda belief: belief.agrees) for beliefs in every]
+    return [sorted(some, key=lambda b: (b.agrees, not b.mistaken)) for some in every]
 
 
 def _courses(told: Explanation) -> dict[str, object]:
@@ -275,9 +277,9 @@ def _courses(told: Explanation) -> dict[str, object]:
     }
 
 
-def _believed(beliefs: Sequence[Belief]) -> dict[str, tuple[str | bool, ...]]:
+def _believed(beliefs: Sequence[Belief]) -> dict[str, tuple[str, ...]]:
     return {
-        "\0".join(map(str, key)): (b.who, b.subject, b.believed, b.truth, b.agrees)
+        "\0".join(map(str, key)): (b.who, b.subject, b.believed, b.truth, standing(b))
         for key, b in keyed(beliefs).items()
     }
 

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rackproof.checker.explain import Explanation, Mend, Moment
 from rackproof.checker.explain.drawn import picture
-from rackproof.checker.explain.explanation import Parting
+from rackproof.checker.explain.explanation import OPEN, Parting
 from rackproof.checker.explain.mends import AVERTED, FIX, LEAST
 from rackproof.checker.explain.pivot import phrase, quoted
 from rackproof.checker.report.page.turns import Turn, turns
@@ -22,11 +22,10 @@ from rackproof.checker.trace import Step
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Belief, Kind
 
-MOST: Final = 8
+MOST: Final = 9
 """Steps that are told at the top; the rest is told below."""
 FEW_LOOPED: Final = 3
 """Steps of a loop that are told there too."""
-OPEN: Final = " (without it, that was not looked at)"
 ORIGINS: Final = {FIX: "the fix named in the scenario", LEAST: "found by search: a least change"}
 
 
@@ -219,11 +218,6 @@ def where(told: Explanation) -> str:
     return f"{fails}: {values}." if values else f"{fails}."
 
 
-def broken(told: Explanation) -> str:
-    """What is so instead of what must hold, in sentences; empty where nobody says."""
-    return " ".join(getattr(told, "broken", ()))
-
-
 def choices(told: Explanation) -> str:
     """The choices of clients and of the world outside that have a budget, counted."""
     budget = told.setting.bundled.faults if told.setting and told.setting.bundled else {}
@@ -298,14 +292,25 @@ def verified(mend: Mend, name: str) -> str:
     return f"With {it}, {name}: {mend.verdict.rstrip('.')}."
 
 
+def is_clean(mends: Sequence[Mend]) -> bool:
+    """Whether all there are stop it, and violate nothing themselves as far as is known."""
+    stops = all(mend.verdict.startswith(("holds", "proved", AVERTED)) for mend in mends)
+    return bool(mends) and stops and not any(map(breaks, mends))
+
+
 def breaks(mend: Mend) -> list[str]:
     """What is violated with a mend alone."""
-    return [name for name in mend.side_effects if not name.endswith(OPEN)]
+    return [name for name in mend.side_effects if not _is_open(name)]
 
 
 def unclear(mend: Mend) -> list[str]:
-    """What is violated with a mend, and was not looked at without it."""
-    return [name.removesuffix(OPEN) for name in mend.side_effects if name.endswith(OPEN)]
+    """What is violated with a mend, and perhaps without it too."""
+    return [name.partition(" (")[0] for name in mend.side_effects if _is_open(name)]
+
+
+def _is_open(effect: str) -> bool:
+    """Whether a name comes with a remark: that nothing is known of it without the mend."""
+    return " (" in effect
 
 
 # Texts.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from attrs import frozen
 
@@ -27,7 +28,7 @@ def keyed(beliefs: Sequence[Belief]) -> dict[Key, Belief]:
 @frozen
 class Turn:
     """A belief of which something changes. label: what that is: it is now mistaken, still mistaken
-    as the truth has changed, no longer mistaken, or no longer held.
+    as the truth has changed, now or no longer behind, no longer mistaken, or no longer held.
     """
 
     label: str
@@ -40,32 +41,43 @@ class Turn:
         return self.label == NOW
 
 
-NOW = "Now mistaken"
+NOW: Final = "Now mistaken"
+
+
+def standing(belief: Belief | None) -> str:
+    """Whether it is true, behind or mistaken; nothing, where nobody holds it."""
+    if belief is None:
+        return ""
+    return "true" if belief.agrees else "behind" if belief.behind else "mistaken"
 
 
 def turns(before: Sequence[Belief], after: Sequence[Belief]) -> tuple[Turn, ...]:
-    """What changes of what is, or was, mistaken; what is mistaken now comes first."""
-    found = sorted(_turns(keyed(before), keyed(after)), key=lambda turn: turn.label != NOW)
-    return tuple(found)
+    """What changes of what is, or was, mistaken or behind; what is mistaken now comes first."""
+    old, new = keyed(before), keyed(after)
+    found = [
+        Turn(label, belief, words)
+        for key in (*new, *(key for key in old if key not in new))
+        for label, belief, words in _turn(old.get(key), new.get(key))
+    ]
+    return tuple(sorted(found, key=lambda turn: not turn.is_new))
 
 
-def _turns(before: dict[Key, Belief], after: dict[Key, Belief]) -> Iterator[Turn]:
-    for key, belief in after.items():
-        old = before.get(key)
-        was_mistaken = old is not None and not old.agrees
-        if belief.agrees:
-            if was_mistaken:
-                yield Turn("No longer mistaken", belief, f"{_held(belief)}, and so it is.")
-        elif not was_mistaken:
-            yield Turn(NOW, belief, f"{_held(belief)}; in truth it {belief.truth}.")
-        elif old is not None and old.truth != belief.truth:
-            words = f"{_held(belief)}; the truth is now that it {belief.truth}."
-            yield Turn("Still mistaken", belief, words)
-    for key, belief in before.items():
-        if key not in after and not belief.agrees:
-            words = f"{belief.who} believed that {belief.subject} {belief.believed}."
-            yield Turn("No longer held", belief, words)
+def _turn(old: Belief | None, new: Belief | None) -> Iterator[tuple[str, Belief, str]]:
+    was, now = standing(old), standing(new)
+    if new is None:
+        if old is not None and was == "mistaken":
+            yield "No longer held", old, f"{_held(old, 'believed')}."
+        return
+    held, truth = _held(new, "believes"), new.truth
+    if now == "mistaken" and was != now:
+        yield NOW, new, f"{held}; in truth it {truth}."
+    elif now == "mistaken" and old is not None and old.truth != truth:
+        yield "Still mistaken", new, f"{held}; the truth is now that it {truth}."
+    elif now == "behind" and was != now:
+        yield "Now behind", new, f"{held}; it {truth} by now, and that is on its way."
+    elif now == "true" and was in ("mistaken", "behind"):
+        yield f"No longer {was}", new, f"{held}, and so it is."
 
 
-def _held(belief: Belief) -> str:
-    return f"{belief.who} believes that {belief.subject} {belief.believed}"
+def _held(belief: Belief, verb: str) -> str:
+    return f"{belief.who} {verb} that {belief.subject} {belief.believed}"

@@ -12,12 +12,14 @@ from attrs import frozen
 from rackproof.checker.explain import asked
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import Folder
+from rackproof.checker.report.review.found import Found
 from rackproof.checker.report.review.render import Site
-from rackproof.checker.report.review.study import Study, study
+from rackproof.checker.report.review.study import patience, study
+from rackproof.checker.report.review.violations import Explaining
 from rackproof.checker.report.shell import commanded
 from rackproof.checker.session import Session
 from rackproof.checker.status import Status, worst
-from rackproof.checker.targets import expand
+from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import counted
 from rackproof.scenarios.worlds import InputError
 
@@ -39,43 +41,55 @@ class Review:
     full: bool = False
 
     def write(self, texts: Sequence[str]) -> int:
-        """Verify every target and write the pages; an interrupt ends it with what is known."""
+        """Verify every target and write the pages; an interrupt ends it with what is known. Where
+        that is nothing, an earlier report is left as it is.
+        """
         try:
             folder = Folder.at(self.folder)
         except InputError as error:
             raise click.UsageError(str(error)) from None
         targets = expand(texts, self.session.options.changes).found
-        full = self.full or len(targets) <= FEW
-        studies, interrupted = list[Study](), False
-        try:
-            for target in targets:
-                with Ticker(target.label, self.session.verbosity) as ticker:
-                    studies.append(study(target, self.session.options, ticker, full=full))
-        except KeyboardInterrupt:
-            interrupted = True
-        left_out = () if full else (LEFT_OUT.format(few=FEW),)
-        self._pages(folder, studies, len(targets), texts, left_out)
-        reports = [one.report for one in studies]
+        with Ticker(str(self.folder), self.session.verbosity) as ticker:
+            found = self._found(targets, folder, ticker)
+            done = len(found.studies)
+            if found.interrupted:
+                kept = "" if done else f"; {self.folder} is as it was"
+                click.echo(
+                    f"interrupted: {done} of {len(targets)} targets were done{kept}", err=True
+                )
+            if found.studies:
+                self._pages(found, folder, texts, ticker)
+        reports = [one.report for one in found.studies]
         self.session.terminal().summary(reports, len(targets))
-        return Status.INTERRUPTED if interrupted else worst(report.status for report in reports)
+        statuses = [report.status for report in reports]
+        return worst([*statuses, *([Status.INTERRUPTED] if found.interrupted else [])])
 
-    def _pages(
-        self,
-        folder: Folder,
-        studies: Sequence[Study],
-        of: int,
-        texts: Sequence[str],
-        left_out: tuple[str, ...],
-    ) -> None:
-        only = studies[0].report.name if len(studies) == of == 1 else None
+    def _found(self, targets: Sequence[Target], folder: Folder, ticker: Ticker) -> Found:
+        """All that there is to tell, or as much of it as an interrupt leaves."""
+        full = self.full or len(targets) <= FEW
+        found = Found(len(targets), () if full else (LEFT_OUT.format(few=FEW),))
+        with found.until_interrupted():
+            for number, target in enumerate(targets, 1):
+                which = f"{number:,} of {len(targets):,}, " if targets[1:] else ""
+                ticker.label = f"{which}{target.label}"
+                for known in study(target, self.session.options, ticker, full=full):
+                    found.studies[number - 1 :] = [known]
+        deep = 0 if found.interrupted else None if self.full else FEW
+        reports = [one.report for one in found.studies]
+        found.explaining = Explaining.of(reports, deep, patience(self.session.options))
+        ticker.label = str(self.folder)
+        with found.until_interrupted():
+            found.explaining.work(folder, ticker)
+        return found
+
+    def _pages(self, found: Found, folder: Folder, texts: Sequence[str], ticker: Ticker) -> None:
+        of = found.of
+        only = found.studies[0].report.name if len(found.studies) == of == 1 else None
         title = self.title or only or f"Review of {counted(of, 'target')}"
         command = f"rackproof report {' '.join(map(asked.named, texts))}{self._flags}"
+        ticker.says("writing the pages")
         try:
-            deep = None if self.full else FEW
-            options = self.session.options
-            site = Site(title, studies, of, command, folder, options, left_out, deep)
-            with Ticker(str(self.folder), self.session.verbosity) as ticker:
-                files = site.files(ticker)
+            files = Site(title, found, command, folder, self.session.options).files()
             folder.write(files)
         except OSError as error:
             reason = (error.strerror or "cannot be written").lower()

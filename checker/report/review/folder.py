@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Final
 
 from attrs import define, field
@@ -68,19 +68,37 @@ class Folder:
         return stem in self.taken or any(self._is_foreign(stem + suffix) for suffix in suffixes)
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Write the files of a report, and take away those of an earlier one that it has not."""
-        names = sorted([*files, LIST])
-        told = json.dumps({"rackproof": "report", "files": names}, indent=1) + "\n"
-        for name in sorted(self.own - set(names)):
-            (self.path / name).unlink(missing_ok=True)
-        for name, text in {LIST: told, **files}.items():
-            file = self.path / name
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text, "utf-8", "surrogateescape", "\n")
+        """Write the files of a report, and take away those of an earlier one that it has not.
+
+        They are put in place when all are written: where that cannot be, the earlier one stays.
+        What there is meanwhile is on the list, so that the next report takes it for its own.
+        """
+        names = {*files, LIST}
+        with TemporaryDirectory(prefix=".new-", dir=self.path) as aside:
+            new = {name: Path(aside, str(number)) for number, name in enumerate(files)}
+            for name, file in new.items():
+                _write(file, files[name])
+            self._note(names | self.own, Path(aside))
+            for name, file in new.items():
+                (self.path / name).parent.mkdir(exist_ok=True)
+                file.replace(self.path / name)
+            for name in sorted(self.own - names):
+                (self.path / name).unlink(missing_ok=True)
+            self._note(names, Path(aside))
         for parent in (RUNS, PROOFS):
             left = self.path / parent
             if left.is_dir() and not any(left.iterdir()):
                 left.rmdir()
+
+    def _note(self, names: Iterable[str], aside: Path) -> None:
+        """Say which files there are of this report."""
+        told = {"rackproof": "report", "files": sorted(names)}
+        _write(aside / LIST, json.dumps(told, indent=1) + "\n")
+        (aside / LIST).replace(self.path / LIST)
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, "utf-8", "surrogateescape", "\n")
 
 
 def _listed(path: Path) -> Iterator[str]:

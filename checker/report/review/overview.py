@@ -15,6 +15,7 @@ from rackproof.checker.exams import Examined
 from rackproof.checker.explain import asked
 from rackproof.checker.lowering.paths import Place
 from rackproof.checker.report import stack
+from rackproof.checker.report.review.found import Found
 from rackproof.checker.report.review.matrix import SIGNS
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.violations import Violation
@@ -50,13 +51,20 @@ def judged(studies: Iterable[Study]) -> list[tuple[Report, Run, Result]]:
     ]
 
 
-def headline(studies: Sequence[Study], of: int) -> str:
-    """How it went, in a sentence."""
+def headline(whole: Found) -> str:
+    """How it went, in a sentence or, after an interrupt, two."""
+    if not whole.interrupted:
+        return _outcome(whole.studies)
+    done = len(whole.studies)
+    return f"Interrupted: {done:,} of {whole.of:,} targets were verified. {_outcome(whole.studies)}"
+
+
+def _outcome(studies: Sequence[Study]) -> str:
     found = [result for _, _, result in judged(studies)]
     wrong = [result for result in found if result.complaint is not None]
     undecided = sum(result.status is Status.INCONCLUSIVE for result in wrong)
     unexpected = sum(result.verdict is Verdict.VIOLATED for result in wrong)
-    failed = of - sum(study.report.failure is None for study in studies)
+    failed = sum(study.report.failure is not None for study in studies)
     told = [
         f"{counted(number, what)} {more}"
         for number, what, more in (
@@ -92,11 +100,9 @@ def counts(studies: Sequence[Study], of: int) -> Iterator[Count]:
             yield Count(len(those), f"{word}, {wrong} unexpectedly" if wrong else word, colour)
 
 
-def not_checked(studies: Sequence[Study], of: int) -> Iterator[str]:
+def not_checked(studies: Sequence[Study]) -> Iterator[str]:
     """What the verdicts do not say, the gravest first."""
     reports = [study.report for study in studies]
-    if len(reports) < of:
-        yield f"It was interrupted before {counted(of - len(reports), 'target')}."
     for report in reports:
         if report.failure is not None:
             yield f"{report.target} could not be checked: {report.failure.lines[0]}"

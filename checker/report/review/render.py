@@ -14,15 +14,15 @@ from rackproof.checker.engines import Options
 from rackproof.checker.machines import merged
 from rackproof.checker.machines.drawing import drawing
 from rackproof.checker.report.page.render import safe
-from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review import overview
 from rackproof.checker.report.review.bars import bars
 from rackproof.checker.report.review.folder import Folder
+from rackproof.checker.report.review.found import Found
 from rackproof.checker.report.review.matrix import MEANINGS, SIGNS, matrix
 from rackproof.checker.report.review.recovery import recovery
 from rackproof.checker.report.review.study import Study
 from rackproof.checker.report.review.told import certificates, entry
-from rackproof.checker.report.review.violations import Violation, pages, violations
+from rackproof.checker.report.review.violations import Violation, pages
 from rackproof.checker.report.screen import shown
 from rackproof.checker.report.setting import source_label
 from rackproof.checker.status import Status
@@ -34,27 +34,28 @@ SHALLOW: Final = (
     "for the smallest scope. Name fewer targets, or give --full."
 )
 
+GO_ON: Final = "Make the whole report"
+
 
 @frozen
 class Site:
-    """All that a report is written from. of: how many targets there were; command: the line that
-    makes it again. left_out: parts of the report that are not there, and why. deep: of how many
-    violations what would have saved them is looked for; None: of all.
-    """
+    """All that a report is written from. command: the line that makes it again."""
 
     title: str
-    studies: Sequence[Study]
-    of: int
+    found: Found
     command: str
     folder: Folder
     options: Options
-    left_out: tuple[str, ...] = ()
-    deep: int | None = None
 
-    def files(self, ticker: Ticker) -> dict[str, str]:
+    @property
+    def studies(self) -> Sequence[Study]:
+        """The targets that were looked at."""
+        return self.found.studies
+
+    def files(self) -> dict[str, str]:
         """Every file of the report, by its name."""
         reports = [study.report for study in self.studies]
-        found = violations(reports, self.folder, ticker, self.deep)
+        found = self.found.explaining.told
         proofs, texts = certificates(reports, self.folder)
         places = {id(one.result): one.page for one in found}
 
@@ -72,8 +73,8 @@ class Site:
         return files
 
     def _shallow(self, found: int) -> list[str]:
-        deep = self.deep
-        return [SHALLOW.format(deep=deep)] if deep is not None and found > deep else []
+        deep = self.found.explaining.deep
+        return [SHALLOW.format(deep=deep)] if deep and found > deep else []
 
     def _parts(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """The pages beside the index: what each is called, and what it tells."""
@@ -98,6 +99,7 @@ class Site:
         proofs: Mapping[int, str],
     ) -> str:
         studies, reports = self.studies, [study.report for study in self.studies]
+        whole, of = self.found, self.found.of
         firings = overview.firings(studies)
         names = [report.file.stem if report.file else report.target for report in reports]
         return _rendered(
@@ -105,20 +107,22 @@ class Site:
             self,
             heading=self.title,
             pages=others,
-            headline=overview.headline(studies, self.of),
-            fine=all(report.status is Status.OK for report in reports),
-            counts=list(overview.counts(studies, self.of)),
+            headline=overview.headline(whole),
+            fine=all(r.status is Status.OK for r in reports) and not whole.interrupted,
+            counts=list(overview.counts(studies, of)),
             violations=found,
             top=found[: overview.SHOWN],
             not_checked=[
-                *overview.not_checked(studies, self.of),
+                *whole.unseen,
+                *overview.not_checked(studies),
                 *overview.untried(firings),
-                *self.left_out,
+                *whole.left_out,
                 *self._shallow(len(found)),
             ],
-            next_moves=list(
-                overview.next_moves(studies, found, str(self.folder.path / "counterexamples"))
-            ),
+            next_moves=[
+                *([(GO_ON, self.command)] if whole.interrupted else []),
+                *overview.next_moves(studies, found, str(self.folder.path / "counterexamples")),
+            ],
             matrix=matrix(reports, names, linked),
             signs=SIGNS,
             meanings=MEANINGS,

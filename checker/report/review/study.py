@@ -53,31 +53,27 @@ class Study:
     cost: CostReport | None = None
 
 
-def study(target: Target, options: Options, ticker: Ticker, *, full: bool) -> Study:
-    """Verify a target and look at what is beside its verdicts.
+def study(target: Target, options: Options, ticker: Ticker, *, full: bool) -> Iterator[Study]:
+    """Verify a target, and look at what is beside its verdicts: what is known after each part.
 
     full: at what survives and at what paths take, too.
     """
-    report = report_on(target, options, ticker)
-    if report.failure is not None:
-        return Study(report, {})
+    known = Study(report_on(target, options, ticker), {})
+    yield known
+    if known.report.failure is not None:
+        return
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
-            return _looked_into(target, report, options, ticker, full)
+        for look in (_covered, *((_survivals, _cost) if full else ())):
+            with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
+                known = look(known, target, patience(options), ticker)
+            yield known
     except Exception as error:
-        return Study(evolve(report, failure=failure(error, report.scenario)), {})
+        yield Study(evolve(known.report, failure=failure(error, known.report.scenario)), {})
 
 
-def _looked_into(
-    target: Target, report: Report, options: Options, ticker: Ticker, full: bool
-) -> Study:
-    """What is beside the verdicts of a target."""
-    seconds = min(options.seconds or PATIENCE, PATIENCE)
-    covered = {run.label: _covered(run, seconds, ticker) for run in _looked_at(report)}
-    if not full:
-        return Study(report, covered)
-    survivals = tuple(_survival(run, seconds, ticker) for run in _looked_at(report))
-    return Study(report, covered, survivals, _cost(target, report, seconds, ticker))
+def patience(options: Options) -> float:
+    """Seconds for each part that is beside the verdicts."""
+    return min(options.seconds or PATIENCE, PATIENCE)
 
 
 def _looked_at(report: Report) -> Iterator[Run]:
@@ -85,23 +81,31 @@ def _looked_at(report: Report) -> Iterator[Run]:
     yield from report.runs if isinstance(report, Examined) else report.runs[:1]
 
 
-def _covered(run: Run, seconds: float, ticker: Ticker) -> Covered:
-    ticker.says(f"coverage and state machines, {run.label}")
-    system = run.case.setting.system
-    found = explored(system, seconds=seconds)
-    return Covered(outcomes(found.relation, found.columns), machines(system, found), found.reason)
+def _covered(known: Study, _target: Target, seconds: float, ticker: Ticker) -> Study:
+    covered = {}
+    for run in _looked_at(known.report):
+        ticker.says(f"coverage and state machines, {run.label}")
+        system = run.case.setting.system
+        found = explored(system, seconds=seconds)
+        tests = outcomes(found.relation, found.columns)
+        covered[run.label] = Covered(tests, machines(system, found), found.reason)
+    return evolve(known, covered=covered)
 
 
-def _survival(run: Run, seconds: float, ticker: Ticker) -> Survival:
-    ticker.says(f"what survives, {run.label}")
-    return survival(run.case.setting.system, MOST_STATES, seconds)
+def _survivals(known: Study, _target: Target, seconds: float, ticker: Ticker) -> Study:
+    survivals = []
+    for run in _looked_at(known.report):
+        ticker.says(f"what survives, {run.label}")
+        survivals.append(survival(run.case.setting.system, MOST_STATES, seconds))
+    return evolve(known, survivals=tuple(survivals))
 
 
-def _cost(target: Target, report: Report, seconds: float, ticker: Ticker) -> CostReport | None:
-    assert report.scenario is not None, "it was loaded"
+def _cost(known: Study, target: Target, seconds: float, ticker: Ticker) -> Study:
+    scenario = known.report.scenario
+    assert scenario is not None, "it was loaded"
     ticker.says("what paths take")
-    setting = setting_of(target, report.scenario, None, ())
+    setting = setting_of(target, scenario, None, ())
     if setting.system.timing is None:
-        return None
+        return known
     exam = f"{target.label}, exam {DEFAULT_EXAM}" if target.stack else target.label
-    return cost_of(exam, setting, {}, Bounds(seconds), ticker)
+    return evolve(known, cost=cost_of(exam, setting, {}, Bounds(seconds), ticker))

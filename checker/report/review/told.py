@@ -123,6 +123,8 @@ def _remarks(study: Study) -> Iterator[str]:
     report = study.report
     if report.scenario is not None and (told := assumed(report.scenario.case.setting)):
         yield f"Note: {told}."
+    if report.note:
+        yield f"Note: {report.note}."
     for one in report.diagnosis.needs if report.diagnosis else ():
         yield f"{one.name} needs {', '.join(one.needed) or 'no mechanism'} in this scope."
 

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
-from attrs import frozen
+from attrs import define, field, frozen
 
 from rackproof.checker.exams import Examined
 from rackproof.checker.explain import Explanation, asked, explain
+from rackproof.checker.explain.bound import Bound
 from rackproof.checker.report.forms import FORMS
 from rackproof.checker.report.page import page
 from rackproof.checker.report.progress import Ticker
 from rackproof.checker.report.review.folder import RUNS, Folder, called
 from rackproof.checker.report.stack import mended
+from rackproof.checker.report.titles import title
 from rackproof.checker.verdicts import Result
 from rackproof.checker.verify import AS_REPORTED, Report, Run
 from rackproof.scenarios.worlds import InputError
@@ -79,25 +81,43 @@ class Violation:
         return f"step {pivot.number}: {step.words}"
 
 
-def violations(
-    reports: Iterable[Report], folder: Folder, ticker: Ticker, deep: int | None
-) -> list[Violation]:
-    """Every violation that counts, explained; the gravest first.
+@define
+class Explaining:
+    """The violations that count, the gravest first: those that are explained, those that are not.
 
-    deep: of how many what would have saved them is looked for; None: of all.
+    deep: of how many what would have saved them is looked for; None: of all. seconds: for that, of
+    each.
     """
-    found = [
-        (report, run, result)
-        for report in reports
-        for run, result in report.judged
-        if result.trace is not None and report.scenario is not None
-    ]
-    found.sort(key=lambda one: _gravity(one[2]))
-    told = []
-    for number, (report, run, result) in enumerate(found):
-        ticker.says(f"explaining {result.prop.name}, {number + 1:,} of {len(found):,}")
-        told.append(_violation(report, run, result, folder, deep is None or number < deep))
-    return told
+
+    pending: list[tuple[Report, Run, Result]]
+    deep: int | None
+    seconds: float
+    told: list[Violation] = field(factory=list)
+
+    @classmethod
+    def of(cls, reports: Iterable[Report], deep: int | None, seconds: float) -> Explaining:
+        """Every violation of some reports, none explained yet."""
+        found = [
+            (report, run, result)
+            for report in reports
+            for run, result in report.judged
+            if result.trace is not None and report.scenario is not None
+        ]
+        return cls(sorted(found, key=lambda one: _gravity(one[2])), deep, seconds)
+
+    def work(self, folder: Folder, ticker: Ticker) -> None:
+        """Explain them one by one; what is told stays where an interrupt ends it."""
+        of = len(self.pending)
+        while self.pending:
+            report, run, result = self.pending[0]
+            ticker.says(f"explaining {result.prop.name}, {len(self.told) + 1:,} of {of:,}")
+            bound = Bound(self.seconds) if self._is_deep else None
+            self.told.append(_violation(report, run, result, folder, bound))
+            del self.pending[0]
+
+    @property
+    def _is_deep(self) -> bool:
+        return self.deep is None or len(self.told) < self.deep
 
 
 def _gravity(result: Result) -> tuple[bool, int, int]:
@@ -106,10 +126,14 @@ def _gravity(result: Result) -> tuple[bool, int, int]:
     return result.complaint is None, result.trace.faults, len(result.trace.steps)
 
 
-def _violation(report: Report, run: Run, result: Result, folder: Folder, deep: bool) -> Violation:
+def _violation(
+    report: Report, run: Run, result: Result, folder: Folder, bound: Bound | None
+) -> Violation:
+    """bound: within which to look for what would have saved it; None: not at all."""
     stem = folder.stem(called(report, run, result.prop.name), RUNS, SUFFIXES)
-    told = explain(report, run, result, asked.again(report, run), deep=deep)
-    told = attrs.evolve(told, folder=folder.path / RUNS)
+    again = asked.again(report, run)
+    told = explain(report, run, result, again, deep=bound is not None, bound=bound)
+    told = attrs.evolve(told, title=title(report, run, result), folder=folder.path / RUNS)
     return Violation(report, run, result, stem, told, dict(_forms(told)))
 
 

@@ -27,6 +27,11 @@ def _asks(scene: Scene) -> bool:
     return scene.after.known[scene.ids["worker"]].lane == Lane.ASKING
 
 
+def _obeys(scene: Scene) -> bool:
+    """Whether the router takes out of the index what an engine has cleared."""
+    return scene.before.protocol.obey_cleared
+
+
 def _published() -> Between:
     return worker, where(_subscribed, router, worker)
 
@@ -48,7 +53,7 @@ INDEXED: Final[dict[str, Between]] = {
     "refuse_orphan": (router, where(_asks, worker, router)),
     "apply_removed": (router, index),
     "delete_entry": (router, index),
-    "apply_cleared": (router, index),
+    "apply_cleared": (router, where(_obeys, index, router)),
     "drop_event": alone(router),
     "see_gap": (router, worker),
     "see_restart": (router, where(_asks, worker, router)),

@@ -43,6 +43,14 @@ def _is_double(scene: Scene) -> bool:
     return bool(scene.before.retries[scene.ids["request"]].booked)
 
 
+def _holds_back(scene: Scene) -> bool:
+    """Whether the text of a token stays with the frontend for now."""
+    was, now = (
+        world.streams[scene.ids["request"]].withheld for world in (scene.before, scene.after)
+    )
+    return now and not was
+
+
 def _is_heard_of(scene: Scene) -> bool:
     """Whether discovery is there to say anything."""
     return scene.before.discovery_up
@@ -103,7 +111,7 @@ REQUESTS: Final[dict[str, Between]] = {
     "emit": (worker, frontend),
     "finish": (worker, frontend),
     "finish_with_last_token": (worker, frontend),
-    "receive": (frontend, client),
+    "receive": (frontend, where(_holds_back, frontend, client)),
     "receive_finish": (frontend, client),
     "receive_end": alone(frontend),
     "disconnect": alone(frontend),

@@ -51,7 +51,7 @@ STORED: Final[dict[str, Between]] = {
     "agree": (_first_rank, _last_rank),
     "fall_back": alone(store_client),
     "use": (store_client, where(_lets_go, master, store_client)),
-    "lock_objects": (store_client, master),
+    "lock_objects": alone(master),
     "start_put": (master, store_client),
     "put_refused": (master, store_client),
     "give_up_put": (master, store_client),

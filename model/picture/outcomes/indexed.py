@@ -58,7 +58,7 @@ def _published(did: str, what: str) -> Callable[[Scene], str]:
 
     def told(scene: Scene) -> str:
         cache = _cache(scene)
-        heard = "" if cache.subscribed else ", where the router does not listen"
+        heard = " to the router" if cache.subscribed else ", where the router does not listen"
         return f"{{worker}} {did}, and publishes event {cache.next} ({what}){heard}."
 
     return told
@@ -92,19 +92,19 @@ def _rejoin(_: Scene) -> str:
 
 def _removed(scene: Scene) -> str:
     """What the router forgets of a worker that it takes off its list."""
-    after, entered = _after(scene), _known(scene).believed
-    kept = after.believed or not entered
-    index = "what the index has of it stays" if kept else "the index has nothing of it any more"
-    still = "still" if after.due else "again"
-    return f"{index}, the event expected next is {still} {after.due}"
+    after, before = _after(scene), _known(scene)
+    index = "what the index has of it stays" if after.believed else "the index has nothing of it"
+    more = " any more" if before.believed and not after.believed else ""
+    still = "still" if after.due == before.due else "again"
+    return f"{index}{more}, and the event expected next is {still} {after.due}"
 
 
 def _reregistration(scene: Scene) -> str:
     again = "{worker} is taken off the router's list and put on it again, while its engine goes on"
     flight = [event for event in _cache(scene).flight if event.kind is not Kind.NOTHING]
     told = scene.listed(_numbered(event) for event in flight)
-    lost = f", {told} on its way is lost" if flight else ""
-    asks = _asks(scene).replace(", and asks", ", and the router asks")
+    lost = f"; {told} on its way is lost" if flight else ""
+    asks = _asks(scene).replace(", and asks", "; the router asks")
     return f"{again}: {_removed(scene)}{lost}{asks}."
 
 
@@ -114,18 +114,22 @@ def _router_restart(_: Scene) -> str:
 
 def _read_for_split(scene: Scene) -> str:
     seen = scene.listed(scene.called(Workers, worker) for worker in sorted(_after(scene).seen))
-    return (
-        f"To enter {{worker}} at {{prefix}}, the router splits a node, and reads that {seen} "
-        f"{'are' if len(_after(scene).seen) > 1 else 'is'} in it."
-    )
+    splits = "To enter {worker} at {prefix}, the router splits a node of the index, and reads that"
+    return f"{splits} {seen} {'are' if len(_after(scene).seen) > 1 else 'is'} in it."
 
 
 def _apply_stored(scene: Scene) -> str:
-    return f"The router hears {_first(scene)}, and enters that in the index."
+    known, prefix = _known(scene), _cache(scene).flight[0].prefix
+    gone = ", which is off its list," if known.lane is Lane.GONE else ","
+    if prefix in known.believed:
+        return f"The router hears {_first(scene)}{gone} and has that in the index already."
+    return f"The router hears {_first(scene)}{gone} and enters that in the index."
 
 
 def _write_split(scene: Scene) -> str:
-    enters = "The router enters {worker} at {prefix}, with the workers that it has read"
+    enters = (
+        "The router enters {worker} at {prefix} in the index, with the workers that it has read"
+    )
     prefix = scene.ids["prefix"]
     back = scene.listed(
         scene.called(Workers, worker)
@@ -142,12 +146,14 @@ def _refuse_orphan(scene: Scene) -> str:
 
 
 def _apply_removed(scene: Scene) -> str:
+    if _cache(scene).flight[0].prefix not in _known(scene).believed:
+        return f"The router hears {_first(scene)}, and does not have that in the index."
     takes = f"The router hears {_first(scene)}, and takes that out of the index"
     return f"{takes}; the entry is empty, and to be deleted." if _after(scene).open else f"{takes}."
 
 
 def _delete_entry(scene: Scene) -> str:
-    gone = "The router deletes the entry of {prefix}, which was empty without {worker}"
+    gone = "The router deletes the entry of {prefix} in the index, which was empty without {worker}"
     prefix = scene.ids["prefix"]
     lost = scene.listed(
         scene.called(Workers, worker)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from rackproof.model.endpoint import CLOSED, Process
-from rackproof.model.picture.scene import Scene
+from rackproof.model.picture.scene import Scene, front
 from rackproof.model.request import Phase
 from rackproof.model.retry import Retry
 from rackproof.model.sorts import Workers
@@ -23,7 +23,7 @@ def _booked(scene: Scene) -> str:
 
 
 def _leave(scene: Scene) -> str:
-    leaves = "The client of {request} closes its connection: "
+    leaves = f"The client of {{request}} closes its connection to the {front(scene)}: "
     match scene.after.requests[scene.ids["request"]].phase:
         case Phase.PREFILLING:
             return f"{leaves}the frontend cancels {{request}} once its prefill is done."
@@ -72,7 +72,7 @@ def _notice(scene: Scene) -> str:
     if scene.attempt.link is Link.ERROR and scene.attempt.worker == scene.ids["worker"]:
         return "{worker} tells the frontend that {request} ended with an error."
     if scene.before.endpoints[scene.ids["worker"]].process is Process.STOPPED:
-        return "{worker} has stopped, and ends the stream of {request} with that."
+        return "{worker} tells the frontend at the end of the stream of {request} that it stops."
     return "The frontend finds the stream of {request} from {worker} broken."
 
 
@@ -95,14 +95,19 @@ def _expire_booking(scene: Scene) -> str:
     return f"The router sweeps out the booking of {{request}} on {_booked(scene)}: it is too old."
 
 
+def _start_stream(_: Scene) -> str:
+    return "{worker} opens the response stream of {request} to the frontend, and computes its KV."
+
+
 def _emit(scene: Scene) -> str:
-    return f"{{worker}} emits token {scene.attempt.sent + 1} of {{request}}."
+    return f"{{worker}} sends token {scene.attempt.sent + 1} of {{request}} to the frontend."
 
 
 def _finish(scene: Scene) -> str:
     freed = scene.freed()
-    frees = f" and frees {freed}" if freed else ""
-    return f"{{worker}} has generated all of {{request}}, sends the finish reason{frees}."
+    frees = f"; it frees {freed}" if freed else ""
+    sends = "sends the finish reason to the frontend"
+    return f"{{worker}} has generated all of {{request}}, and {sends}{frees}."
 
 
 def _finish_with_last_token(scene: Scene) -> str:
@@ -111,13 +116,14 @@ def _finish_with_last_token(scene: Scene) -> str:
     sent = "both" if both else f"the reason alone: token {last} is never sent"
     frees = f"; it frees {freed}" if freed else ""
     got = f"{{worker}} gets token {last}, the last of {{request}}, together with the finish reason"
-    return f"{got}, and sends on {sent}{frees}."
+    return f"{got}, and sends the frontend {sent}{frees}."
 
 
 def _receive(scene: Scene) -> str:
     """Tokens are told from one on, and what is wrong with handing one on."""
     stream, position = scene.before.streams[scene.ids["request"]], scene.attempt.received
-    told = f"The frontend gets token {position + 1} of {{request}} ({{attempt}}) and hands it on"
+    gets = f"The frontend gets token {position + 1} of {{request}} ({{attempt}}) and"
+    told = f"{gets} hands it on"
     if position < stream.delivered:
         return f"{told}; the client had it before."
     if position > stream.delivered:
@@ -127,7 +133,7 @@ def _receive(scene: Scene) -> str:
     if position >= scene.before.max_tokens:
         return f"{told}, which is more than the client asked for."
     if scene.after.streams[scene.ids["request"]].withheld:
-        return f"{told}; its text is held back, as it may begin a stop string."
+        return f"{gets} holds its text back, as that may begin a stop string."
     return f"{told} to the client."
 
 
@@ -166,6 +172,7 @@ SERVING: Final[Mapping[str, Callable[[Scene], str]]] = {
     "release_booking": _release_booking,
     "lost_release": _lost_release,
     "expire_booking": _expire_booking,
+    "start_stream": _start_stream,
     "emit": _emit,
     "finish": _finish,
     "finish_with_last_token": _finish_with_last_token,

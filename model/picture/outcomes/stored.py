@@ -20,6 +20,12 @@ def _after(scene: Scene) -> Reader:
     return scene.after.readers[scene.ids["client"]]
 
 
+def _miss(scene: Scene) -> str:
+    entry = scene.before.objects[scene.ids["key"]].entry
+    has = "no {key}" if entry is Entry.ABSENT else "{key} only as being written"
+    return f"The master has {has}: {{client}} computes it, and wants to put it."
+
+
 def _find(scene: Scene) -> str:
     tells = "The master tells {client} that {key} lies in {space}"
     space = scene.ids["space"]
@@ -96,8 +102,8 @@ def _use(scene: Scene) -> str:
     wrong = ", which it is not" if here.wrong else ""
     uses = f"{{client}} uses what it read from {{space}} as {{key}}{wrong}"
     if after.unpinned_twice and not here.unpinned_twice:
-        return f"{uses}, and gives its pin back twice."
-    return f"{uses}, and lets go of it." if here.pins else f"{uses}."
+        return f"{uses}, and gives its pin back to the master twice."
+    return f"{uses}, and tells the master that it needs it no more." if here.pins else f"{uses}."
 
 
 def _use_hot_copy(scene: Scene) -> str:
@@ -209,7 +215,32 @@ def _metadata_loss(scene: Scene) -> str:
     return f"The metadata server restarts empty: the address of {names} cannot be found."
 
 
+def _as(words: str) -> Callable[[Scene], str]:
+    """What a step always comes to, with who it is that answers."""
+
+    def told(_: Scene) -> str:
+        return words
+
+    return told
+
+
 STORED: Final[Mapping[str, Callable[[Scene], str]]] = {
+    "miss": _miss,
+    "look_up": _as("{client} asks the master for {key}."),
+    "look_up_together": _as("A request is scheduled: each of its ranks asks the master for {key}."),
+    "put_refused": _as(
+        "The master refuses the put of {key} by {client}: it is there already, or being written."
+    ),
+    "give_up_put": _as(
+        "The master finds no room for the put of {client} and nothing to evict: it is given up."
+    ),
+    "free_again": _as(
+        "The buffer of {client} is destroyed, which has the master free {space} once more."
+    ),
+    "republish": _as(
+        "The worker with {segment} finds that its address is missing at the metadata server, and "
+        "publishes it there again."
+    ),
     "find": _find,
     "read_first_half": _half("first"),
     "read_second_half": _half("second"),

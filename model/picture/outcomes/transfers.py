@@ -54,6 +54,8 @@ def _admit(scene: Scene) -> str:
     if load.flying and load.source is not None:
         reads = "a read" if load.flying == 1 else f"{load.flying} reads"
         lapsed = "" if load.hold is Hold.HELD else ", which is no longer held for it"
+        if load.stale:
+            lapsed = f", though {sender} has started again since"
         source = scene.called(Blocks, load.source)
         return f"{took}, and posts {reads} of its KV from {source}{lapsed}."
     if scene.before.protocol.transfer is Transfer.PUSH:
@@ -68,7 +70,7 @@ def _acknowledged(scene: Scene) -> str:
     sender = prefilling(scene)
     if scene.load_after.hold is not Hold.FREED:
         lost = f"; what it tells {sender} is lost" if scene.load.ack_lost else ""
-        return lost or f"; {sender} is not told"
+        return lost or f"; it does not tell {sender}"
     freed = scene.freed(sender)
     return f"; it tells {sender}, which frees {freed}" if freed else f"; it tells {sender}"
 
@@ -204,7 +206,7 @@ def _untold(scene: Scene) -> str:
     if load.flying:
         return "; a transfer into that is still posted"
     pushes = scene.before.protocol.transfer is Transfer.PUSH
-    return f"; {prefilling(scene)} is not told" if pushes and load.unposted else ""
+    return f"; it does not tell {prefilling(scene)}" if pushes and load.unposted else ""
 
 
 def _abort(scene: Scene) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ from rackproof.scenarios.document import read
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "docs" / "examples" / "ci"
 NAMES = ("github-actions.yml", "gitlab-ci.yml")
-BASES = {"github-actions.yml": "BASE", "gitlab-ci.yml": "CI_MERGE_REQUEST_DIFF_BASE_SHA"}
 
 
 def document(name: str) -> Any:
@@ -66,15 +67,16 @@ def test_a_workflow_is_yaml_that_our_own_careful_reader_takes_too(name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workflow_verifies_reports_and_compares(name: str) -> None:
     used = [line.split()[1] for line in ours(name)]
-    assert used == ["verify", "report", "diff"]
+    assert used == ["verify", "report"]
+    assert any(line.startswith("bash ci/compare.sh ") for line in commands(document(name)))
     assert set(used) <= cli.commands.keys()
     mentioned = re.findall(r"\brackproof ([a-z]+) ", " ".join(commands(document(name))))
     assert mentioned == used
 
 
-def words(name: str, line: str) -> list[str]:
-    """A command as a shell has it, with the commit that is compared with."""
-    return shlex.split(line.replace(f"${BASES[name]}", "HEAD"))[1:]
+def words(line: str) -> list[str]:
+    """A command as a shell has it, whatever becomes of its status."""
+    return shlex.split(line.partition(" || ")[0])[1:]
 
 
 def test_what_the_workflows_run_does_run(
@@ -82,15 +84,37 @@ def test_what_the_workflows_run_does_run(
 ) -> None:
     monkeypatch.chdir(project)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "job.md")
-    told = [words(name, line) for name in NAMES for line in ours(name)]
+    told = [words(line) for name in NAMES for line in ours(name)]
     for arguments in [one for number, one in enumerate(told) if one not in told[:number]]:
         assert run(arguments) == 0, arguments
     capsys.readouterr()
     for name in NAMES:
-        kept = re.findall(r"rackproof\.(?:xml|sarif|md)|changes\.md", str(document(name)))
+        kept = re.findall(r"rackproof\.(?:xml|sarif|md)", str(document(name)))
         assert all((project / path).stat().st_size for path in kept)
     assert (project / "job.md").stat().st_size
     assert (project / "review" / "index.html").is_file()
+
+
+def test_what_changes_is_told_of_each_scenario(project: Path) -> None:
+    lease, new = (project / "protocols" / name for name in ("lease.yaml", "a new one.yaml"))
+    before = lease.read_text("utf-8")
+    program = Path(sys.executable).parent
+    try:
+        lease.write_text(before.replace("rackproof: 1\n", "rackproof: 1\n\n"), "utf-8")
+        new.write_text(before, "utf-8")
+        subprocess.run(["git", "add", "-N", "."], cwd=project, check=True)
+        subprocess.run(
+            ["bash", str(EXAMPLES / "compare.sh"), "HEAD"],
+            cwd=project,
+            check=True,
+            env={**os.environ, "PATH": f"{program}:{os.environ['PATH']}"},
+        )
+    finally:
+        lease.write_text(before, "utf-8")
+        new.unlink()
+    told = (project / "changes.md").read_text("utf-8")
+    assert "protocols/a new one.yaml is new: there is nothing to compare it with." in told
+    assert told.count("protocols/lease.yaml") >= 1
 
 
 def test_the_page_shows_what_the_workflow_has() -> None:

@@ -5,11 +5,13 @@ against running again in random ones.
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from pathlib import Path
 from typing import Any
 
 import naive
+import networkx as nx
 import pytest
 from loops import LOOPS
 from random_worlds import random_loops, random_world
@@ -20,7 +22,7 @@ from rackproof.checker.explain import necessity, study
 from rackproof.checker.explain.runs import whole
 from rackproof.checker.explain.study import Study
 from rackproof.checker.trace import Step, Trace, run
-from rackproof.model.kernel import Property, Scope, System, successors
+from rackproof.model.kernel import Fairness, Firing, Kind, Property, Scope, System, successors
 from rackproof.scenarios.fields import Fields
 from rackproof.scenarios.loader import load
 
@@ -137,8 +139,7 @@ def shortest(system: System) -> list[tuple[Property, Trace]]:
 def check(prop: Property, trace: Trace) -> int:
     """What is said of a run is so; returns how many steps were left out."""
     seen = study.of_property(trace, prop, Fields(trace.system))
-    if seen.slice is None:
-        return 0
+    assert seen.slice is not None
     for number in seen.slice.numbers:
         assert all(c.since is None or c.since < number for c in seen.why(number))
         assert all(earlier < number for earlier in seen.causes(number))
@@ -148,30 +149,81 @@ def check(prop: Property, trace: Trace) -> int:
     least = whole(trace).only(seen.enough)
     assert left is not None
     assert least is not None
+    assert seen.enough or seen.is_inevitable
+    assert seen.enough == necessity.plainly_enough(trace, prop)
     assert left.numbers == seen.slice.run.numbers, "each of its steps is possible again"
     for sub in (left.trace, least.trace):
         assert violates(prop, sub, culprits)
+    for number in whole(trace).numbers:
+        less = whole(trace).only([n for n in whole(trace).numbers if n != number])
+        leads = less is not None and violates(prop, less.trace, culprits)
+        assert seen.needed.get(number, not leads) is not leads
     for number in least.numbers:
         less = least.only([n for n in least.numbers if n != number])
-        assert less is None or not seen.leads(less.trace)
-    for number, is_needed in seen.needed.items():
-        assert not is_needed or number in seen.slice.numbers, "what is needed matters"
+        assert less is None or not violates(prop, less.trace, culprits)
     return len(trace.steps) - len(left.numbers)
 
 
 def violates(prop: Property, trace: Trace, culprits: set[tuple[int, ...]]) -> bool:
-    """Whether a run violates a property for one of them, whatever comes of its own accord."""
+    """Whether a run violates a property for one of them, whatever comes of its own accord; by brute
+    force, and no more than that a fair run cannot be without where it can go round.
+    """
     if prop.scope is Scope.ALWAYS:
         states = [trace.system.initial, *(step.after for step in trace.steps)]
         return any(not prop.function(s, *ids) for s in states for ids in culprits)
     if trace.loop is not None:
         return trace.violates(prop)
-    later = [trace.final]
+    later, moves = [trace.final], dict[Any, list[tuple[Any, Any]]]()
     for state in later:
-        for firing, after in successors(trace.system, state):
-            if firing.is_progress and after not in later and len(later) < FEW:
-                later.append(after)
-    return any(all(not prop.function(s, *ids) for s in later) for ids in culprits)
+        found = [each for each in successors(trace.system, state) if is_owed(each[0])]
+        at_rest = not any(firing.is_progress for firing, _ in found)
+        is_bad = at_rest and any(not prop.function(state, *ids) for ids in culprits)
+        if not is_bad and not found:
+            return False
+        moves[state] = [] if is_bad else found
+        later += dict.fromkeys(after for _, after in moves[state] if after not in later)
+    return not any(is_safe_round(prop, culprits, moves, part) for part in parts(moves))
+
+
+def is_owed(firing: Firing) -> bool:
+    return firing.is_progress or firing.transition.fairness is not Fairness.NONE
+
+
+def parts(moves: dict[Any, list[tuple[Any, Any]]]) -> list[set[Any]]:
+    """Every set of few states that a run can go round."""
+    graph = nx.DiGraph([(state, after) for state in moves for _, after in moves[state]])
+    found = []
+    for knot in nx.strongly_connected_components(graph):
+        sizes = range(1, len(knot) + 1) if len(knot) < 9 else [len(knot)]
+        for size in sizes:
+            found += [set(each) for each in itertools.combinations(sorted(knot, key=repr), size)]
+    return found
+
+
+def is_safe_round(
+    prop: Property,
+    culprits: set[tuple[int, ...]],
+    moves: dict[Any, list[tuple[Any, Any]]],
+    part: set[Any],
+) -> bool:
+    """Whether a fair run goes round just these states for ever, and does not violate it."""
+    edges = [
+        (state, firing, after)
+        for state in part
+        for firing, after in moves[state]
+        if after in part and firing.transition.kind is not Kind.FAULT
+    ]
+    graph = nx.DiGraph((state, after) for state, _, after in edges)
+    if not edges or set(graph) != part or not nx.is_strongly_connected(graph):
+        return False
+    fired = {firing for _, firing, _ in edges}
+    here = [{firing for firing, _ in moves[state]} - fired for state in part]
+    weak = {f for f in set.intersection(*here) if f.transition.fairness is Fairness.WEAK}
+    strong = {f for f in set.union(*here) if f.transition.fairness is Fairness.STRONG}
+    kept = prop.scope is not Scope.EVENTUALLY or all(
+        any(prop.function(state, *ids) for state in part) for ids in culprits
+    )
+    return kept and not weak and not strong
 
 
 def test_what_is_said_of_random_runs_is_so() -> None:

@@ -178,8 +178,8 @@ def test_a_lease_is_saved_by_the_reader_that_finishes_in_time() -> None:
     ]
 
 
-def mended(system: System, then: Callable[[Any], Any]) -> System:
-    """The same with something done to what reusing the block leads to."""
+def mended(system: System, then: Callable[[Any], Any], name: str = "reuse") -> System:
+    """The same with something done to what a transition leads to."""
 
     def other(transition: Any) -> Any:
         @functools.wraps(transition.function)
@@ -189,7 +189,7 @@ def mended(system: System, then: Callable[[Any], Any]) -> System:
 
         return attrs.evolve(transition, function=function)
 
-    changed = [other(t) if t.name == "reuse" else t for t in system.transitions]
+    changed = [other(t) if t.name == name else t for t in system.transitions]
     return attrs.evolve(system, transitions=changed)
 
 
@@ -219,7 +219,33 @@ def test_what_would_have_come_of_a_step_is_told() -> None:
         mended(system, lambda world: attrs.evolve(world, reading=frozenset())),
     )
     assert found is not None
-    assert found.words.endswith("would have led to reading: [] (not [reader-0])")
+    assert found.words == (
+        'after step 3 ("The producer writes another request\'s KV into the block") '
+        "reading would be [], not [reader-0]"
+    )
+
+
+def test_what_an_earlier_step_had_left_is_told_where_that_is_why() -> None:
+    """And not where it is the step itself that was mended."""
+    system = lease()
+    trace = violations(system)[0][1]
+
+    def held(world: Any) -> Any:
+        return attrs.evolve(world, block=system.initial.block)
+
+    def users(*_: object) -> frozenset[int]:
+        return frozenset((3,))
+
+    words = (
+        'step 3 ("The producer writes another request\'s KV into the block") would not have been'
+    )
+    spared = mended(system, held, "slow_read")
+    found = parting(trace, spared, users)
+    assert found is not None
+    assert found.words == f"{words} possible, as block would be held, not freed"
+    both = parting(trace, mended(spared, lambda _: None), users)
+    assert both is not None
+    assert both.words == f"{words} possible"
 
 
 def test_a_world_with_other_fields_is_not_compared() -> None:
@@ -277,3 +303,30 @@ def test_a_near_miss_puts_the_property_to_the_test() -> None:
     assert [step.firing.transition.name for step in found.trace.steps] == ["go_in"]
     told = choice(system, prop, trace)
     assert [firing.transition.name for firing in told.instead] == ["stay_out", "go_in"]
+
+
+@always()
+def not_in(world: Door) -> bool:
+    """Nobody goes in."""
+    return world.at != 2
+
+
+def test_a_near_miss_that_violates_nothing_else_is_preferred() -> None:
+    """To go in is as close, and to stay outside is no violation at all."""
+    moves = (_goes("go_in", 2), _goes("stay_out", 1), _goes("get_lost", 3))
+    lost = attrs.evolve(not_lost, premise=None)
+    system = System("door", Door(), moves, (lost, not_in))
+    trace = dict(violations(system))[lost]
+    found = near_miss(trace, ahead(system, lost))
+    other = near_miss(trace, ahead(system, lost), (not_in,))
+    assert found is not None
+    assert other is not None
+    assert other.violates == ()
+    assert [step.firing.transition.name for step in other.trace.steps] == ["stay_out"]
+    inside = attrs.evolve(system, transitions=(moves[0], moves[2]))
+    only = near_miss(dict(violations(inside))[lost], ahead(inside, lost), (not_in,))
+    assert only is not None
+    assert only.violates == ("not-in",)
+    assert only.words.startswith(
+        "The closest run in which not-lost holds (it violates not-in instead) is "
+    )

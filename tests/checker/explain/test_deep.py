@@ -48,7 +48,7 @@ def test_a_bug_is_told_whole() -> None:
     assert told.pivot is not None
     assert (told.pivot.number, told.pivot.choice, len(told.trace.steps)) == (6, 6, 6)
     assert told.pivot.instead == (
-        "The put of client-0 finds no room and nothing to evict, and is given up",
+        "The master finds no room for the put of client-0 and nothing to evict: it is given up",
     )
     assert told.pivot.mechanisms == (
         'with one-lock-order: false -> true, step 5 ("The put of client-0 takes the lock of '

@@ -83,8 +83,8 @@ def test_a_violation_is_explained_from_end_to_end(violation: Explanation) -> Non
         "2. FAULT 1 of 1: A read takes longer than the lease",
         "because reader-0 is in reading (step 1); and from the start: block is held",
         "changes block: held -> freed (for step 3)",
-        "Where it goes wrong reader-0 reads the block, which holds another request's KV by now. "
-        "After step 3 it does not hold for reader = reader-0: reader-0 is in reading (step 1) "
+        "Where it goes wrong After step 3: reader-0 reads the block, which holds another request's "
+        "KV by now. reader-0 is in reading (step 1) "
         "block is reused (step 3)",
         "Every step is needed",
         "1 fault suffices; without any, no run violates it.",

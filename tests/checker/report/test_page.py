@@ -99,7 +99,7 @@ def test_the_summary_tells_the_faults_the_pivot_the_end_and_the_mistake() -> Non
 
 def test_the_summary_says_that_there_are_more_faults_than_it_tells() -> None:
     first = next(iter(what_happened(relay.long())))
-    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 7 of these")
+    assert first.words.startswith("The run has 200 steps, 30 of them faults; the last 8 of these")
 
 
 def test_the_summary_of_a_run_for_ever_ends_with_its_loop() -> None:
@@ -145,13 +145,17 @@ def test_no_belief_is_lost_where_two_are_of_one_subject(tmp_path: Path, browser:
     browser.press(HOME)
     for moment in told.moments:
         browser.press(RIGHT)
-        held = sorted(moment.beliefs, key=lambda belief: belief.agrees)
+        held = sorted(moment.beliefs, key=lambda belief: (belief.agrees, not belief.mistaken))
         assert browser.run(rows) == [[b.who, b.subject, b.believed, b.truth] for b in held]
     assert any(len(moment.mistaken) > 1 for moment in told.moments)
 
 
 def belief(truth: str, believed: str = "is alive") -> Belief:
     return Belief("router", "worker-1", believed, truth, believed == truth)
+
+
+def behind(truth: str) -> Belief:
+    return evolve(belief(truth), behind=True)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +175,10 @@ def belief(truth: str, believed: str = "is alive") -> Belief:
             ["Now mistaken", "No longer held"],
         ),
         ([belief("is dead")], [belief("is dead"), belief("is dead")], ["Now mistaken"]),
+        ([belief("is alive")], [behind("is dead")], ["Now behind"]),
+        ([behind("is dead")], [belief("is dead")], ["Now mistaken"]),
+        ([behind("is dead")], [belief("is alive")], ["No longer behind"]),
+        ([behind("is dead")], [], []),
     ],
 )
 def test_where_belief_and_truth_part_and_meet(
@@ -245,10 +253,13 @@ def test_moves_that_are_commands_can_be_copied_without_what_they_are_for() -> No
 
 def test_a_mend_is_told_by_what_is_chosen() -> None:
     assert summary.changed_to("release: lease -> heartbeat") == ("release: heartbeat", "lease")
-    mend = Mend(("a: b -> c",), "holds", FIX, ("x", f"y{summary.OPEN}"))
+    mend = Mend(("a: b -> c",), "holds", FIX, ("x", "y (without it, that was not looked at)"))
     assert summary.verified(mend, "p") == "With it p holds in every run of this scope."
     assert summary.origin(mend) == "the fix named in the scenario"
     assert (summary.breaks(mend), summary.unclear(mend)) == (["x"], ["y"])
+    assert not summary.is_clean([mend])
+    assert summary.is_clean([evolve(mend, side_effects=mend.side_effects[1:])])
+    assert not summary.is_clean([evolve(mend, verdict="inconclusive", side_effects=())])
 
 
 def test_terms_that_a_page_uses_are_explained_on_it() -> None:

@@ -10,7 +10,7 @@ import timed_worlds
 import z3
 
 from rackproof.checker.timing.amounts import Amount
-from rackproof.checker.timing.condition import Condition, condition, inequality, samples
+from rackproof.checker.timing.condition import Condition, condition, inequality, rounded, samples
 from rackproof.checker.timing.network import Schedule
 from rackproof.checker.timing.windows import timed
 from rackproof.checker.trace import EngineError, Trace, run
@@ -142,3 +142,13 @@ def test_a_condition_that_is_wrong_does_not_get_out(monkeypatch: pytest.MonkeyPa
 def test_words_of_a_condition_name_each_side() -> None:
     amount = Amount.of(Fraction(-2), {"read": Fraction(1), "lease": Fraction(-1)})
     assert inequality(amount) == "read >= lease + 2 s"
+
+
+@pytest.mark.parametrize(
+    "seconds", ["0.335023", "-30.0828", "97.3728", "-1500.3", "2", "-0.0009999"]
+)
+def test_a_bound_with_few_digits_implies_the_bound_or_is_implied(seconds: str) -> None:
+    amount = Amount(Fraction(seconds), (("lease", Fraction(1)),))
+    less, more = rounded(amount).seconds, rounded(amount, up=True).seconds
+    assert less <= amount.seconds <= more
+    assert more - less <= abs(amount.seconds) / 100

@@ -3,9 +3,9 @@
 import networkx as nx
 import pytest
 from bundled import run
-from pictured import BUGS, drawn, walk, world_of
+from pictured import drawn, walk, world_of
+from runs import steps_of
 
-from rackproof.checker.engines import Options, explore
 from rackproof.model.cache import lost_event, store
 from rackproof.model.discovery import lease_expires
 from rackproof.model.endpoint import crash, hang
@@ -17,7 +17,6 @@ from rackproof.model.retry import dispatch, dispatch_decode, start_stream
 from rackproof.model.stream import emit, receive
 from rackproof.model.transfer import land, load_ends
 from rackproof.model.world import World
-from rackproof.scenarios.loader import load
 
 FREED = "dynamo-826-blocks-freed-before-transfer"
 FREED_RUN = (
@@ -111,13 +110,10 @@ def test_what_is_believed_and_true_is_told_alike(bug: str) -> None:
             assert len({(b.who, b.subject, b.believed, b.truth) for b in beliefs}) == len(beliefs)
 
 
-def decisive(bug: str, steps: int) -> set[tuple[str, str, str, str]]:
-    """Who is mistaken after some steps of the run that violates the property of a bug."""
-    scenario = load(BUGS / f"{bug}.yaml")
-    (name,) = (n for n, wanted in scenario.case.expect.items() if wanted.verdict == "violated")
-    system = scenario.case.setting.system
-    trace = explore(system, [name], Options(engine="search")).violated[name]
-    found = mistaken(system, trace.steps[steps - 1].after)
+def decisive(bug: str, number: int) -> set[tuple[str, str, str, str]]:
+    """Who is mistaken after a step of the run of a bug."""
+    system, steps = steps_of(bug)
+    found = mistaken(system, steps[number - 1].after)
     return {(b.who, b.subject, b.believed, b.truth) for b in found}
 
 

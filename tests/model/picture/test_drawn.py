@@ -5,7 +5,9 @@ import pickle
 import attrs
 import pytest
 from pictured import drawn, walk, world_of
+from runs import steps_of
 
+from rackproof.checker.trace import Step
 from rackproof.model.build import TRANSITIONS
 from rackproof.model.kernel import Kind, Message
 from rackproof.model.picture.messages import BETWEEN
@@ -42,6 +44,45 @@ def test_messages_and_beliefs_are_of_lanes_that_exist(part: str) -> None:
             assert {belief.who for belief in picture.beliefs(after)} <= names
             steps += 1
     assert steps > 5
+
+
+@pytest.mark.parametrize("part", ["serving", "one request", "indexed"])
+def test_where_something_is_sent_the_sentence_says_from_whom_to_whom(part: str) -> None:
+    system = world_of(WALKED[part])
+    for seed in range(6):
+        for before, firing, after in walk(system, 30, seed):
+            passed = drawn(system).message(before, firing, after)
+            told = Step(system, firing, before, after).words
+            for lane in (passed.source, passed.target):
+                name = lane.removeprefix("cache ").split(" of ")[0]
+                assert passed.source == passed.target or name in told, told
+
+
+def passes(bug: str, number: int) -> Message:
+    system, steps = steps_of(bug)
+    step = steps[number - 1]
+    return drawn(system).message(step.before, step.firing, step.after)
+
+
+@pytest.mark.parametrize(
+    ("bug", "number", "source", "target"),
+    [
+        ("vllm-21570-read-after-timeout", 2, "prefill-0", "frontend"),
+        ("vllm-21570-read-after-timeout", 4, "prefill-0", "prefill-0"),
+        ("vllm-21570-read-after-timeout", 5, "decode-0", "prefill-0"),
+        ("sglang-24527-abort-under-a-writer", 4, "prefill-0", "prefill-0"),
+        ("sglang-24527-abort-under-a-writer", 14, "prefill-0", "decode-0"),
+        ("llm-d-router-1738-queued-event-after-removal", 3, "discovery", "discovery"),
+        ("llm-d-router-1738-queued-event-after-removal", 4, "discovery", "router"),
+        ("dynamo-7863-replay-without-end", 4, "router", "router"),
+        ("dynamo-7863-replay-without-end", 6, "router", "worker-0"),
+        ("dynamo-7930-guided-request-migrated", 6, "frontend", "frontend"),
+    ],
+)
+def test_a_message_is_drawn_from_who_sends_it(
+    bug: str, number: int, source: str, target: str
+) -> None:
+    assert passes(bug, number) == Message(source, target)
 
 
 def test_lanes_are_of_what_a_scope_has() -> None:

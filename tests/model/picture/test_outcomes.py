@@ -22,6 +22,13 @@ WALKED = (
     "dynamo-7930-guided-request-migrated",
     "sglang-12779-decode-killed-with-prefill",
     "llm-d-router-1738-queued-event-after-removal",
+    "vllm-57789-replay-buffer-too-short",
+    "dynamo-11169-split-restores-removed-worker",
+    "vllm-32255-abort-races-completion",
+    "marin-8934-nvlink-fault-fells-the-domain",
+    "sglang-40125-duplicate-room",
+    "mooncake-2246-addresses-lost",
+    "lmcache-3444-removed-while-read",
 )
 
 
@@ -67,6 +74,7 @@ def test_every_step_has_a_whole_sentence(name: str) -> None:
             names = {field for _, field, _, _ in string.Formatter().parse(sentence) if field}
             assert names <= {name for name, _ in firing.transition.parameters}
             assert sentence.endswith(".")
+            assert not any(flaw in sentence for flaw in ("  ", "..", " .", " ,", "None", ",,"))
             state = after
 
 
@@ -78,14 +86,16 @@ def test_a_dispatch_says_who_answered() -> None:
     ]
     dead = fired(system, system.initial, "crash", 0)
     assert told(system, "dispatch", dead)[0] == (
-        "The router sends request-0 to worker-0, which cannot be reached."
+        "The router sends request-0 to worker-0, which cannot be reached; "
+        "the router inhibits worker-0."
     )
     full = evolve(
         system.initial,
         endpoints=tuple(evolve(one, busy=True) for one in system.initial.endpoints),
     )
     assert told(system, "dispatch", full)[0] == (
-        "The router sends request-0 to worker-0, which is full and refuses it."
+        "The router sends request-0 to worker-0, which is full and refuses it; "
+        "the router marks worker-0 as overloaded."
     )
 
 
