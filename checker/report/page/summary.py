@@ -12,7 +12,7 @@ from attrs import frozen
 
 from rackproof.checker.explain import Explanation, Mend, Moment
 from rackproof.checker.explain.drawn import picture
-from rackproof.checker.explain.explanation import Parting
+from rackproof.checker.explain.explanation import OPEN, Parting
 from rackproof.checker.explain.mends import AVERTED, FIX, LEAST
 from rackproof.checker.explain.pivot import phrase, quoted
 from rackproof.checker.report.page.turns import Turn, turns
@@ -305,12 +305,12 @@ def breaks(mend: Mend) -> list[str]:
 
 def unclear(mend: Mend) -> list[str]:
     """What is violated with a mend, and perhaps without it too."""
-    return [name.partition(" (")[0] for name in mend.side_effects if _is_open(name)]
+    return [name.removesuffix(OPEN) for name in mend.side_effects if _is_open(name)]
 
 
 def _is_open(effect: str) -> bool:
-    """Whether a name comes with a remark: that nothing is known of it without the mend."""
-    return " (" in effect
+    """Whether it was not found out what is so without the mend."""
+    return effect.endswith(OPEN)
 
 
 # Texts.
