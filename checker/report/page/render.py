@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from rackproof.checker.explain import Explanation
@@ -33,10 +33,10 @@ from rackproof.checker.report.page.rack import drawn_rack
 from rackproof.checker.report.page.turns import keyed, standing
 from rackproof.checker.report.setting import meaning, source_label
 from rackproof.checker.report.steps import changed
+from rackproof.checker.report.templating import environment
 from rackproof.checker.report.timed import Time, times_of
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
-from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Belief, Charge, Site
 
 HERE: Final = Path(__file__).parent
@@ -61,7 +61,7 @@ def page(
     diagram = Diagram(told)
     style = Markup(f":root{{--pitch:{diagram.pitch}px;--across:{diagram.width}px}}\n{_own('css')}")
     script = Markup(_own("js"))
-    template = environment().get_template("page.html.j2")
+    template = _environment().get_template("page.html.j2")
     return template.render(
         told=told,
         trace=told.trace,
@@ -96,17 +96,9 @@ def page(
     )
 
 
-def environment() -> Environment:
-    """Templates in which nothing that is put in can be taken for markup."""
-    made = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-    made.filters["counted"] = counted
+def _environment() -> Environment:
+    """The templates, with what they do to texts."""
+    made = environment(HERE, visible)
     made.filters["time"] = lambda seconds: micro(in_units(seconds))
     made.filters["micro"] = micro
     made.filters["words"] = words
@@ -145,11 +137,6 @@ def coded(text: str) -> Markup:
         code.format(visible(piece)) if number % 2 else words(piece)
         for number, piece in enumerate(pieces)
     )
-
-
-def _shown(value: Any) -> Any:
-    """A text as it may be shown, on one line; what is markup is our own."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def safe(address: str) -> str | None:

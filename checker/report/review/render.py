@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rackproof.checker.engines import Options
@@ -25,8 +24,9 @@ from rackproof.checker.report.review.told import certificates, entry
 from rackproof.checker.report.review.violations import Violation, pages
 from rackproof.checker.report.screen import shown
 from rackproof.checker.report.setting import source_label
+from rackproof.checker.report.templating import environment
 from rackproof.checker.status import Status
-from rackproof.checker.verdicts import Result, counted
+from rackproof.checker.verdicts import Result
 
 HERE: Final = Path(__file__).parent
 SHALLOW: Final = (
@@ -134,26 +134,9 @@ class Site:
 
 
 def _rendered(page: str, site: Site, **told: Any) -> str:
-    template = _environment().get_template(f"{page}.html.j2")
-    style, script = (Markup((HERE / f"review.{suffix}").read_text()) for suffix in ("css", "js"))
-    return template.render(site=site, style=style, script=script, **told)
-
-
-def _environment() -> Environment:
-    """Templates in which nothing that is put in can be taken for markup, or steers."""
-    made = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-    made.filters["counted"] = counted
+    made = environment(HERE, shown)
     made.filters["safe_address"] = safe
     made.filters["source_label"] = source_label
-    return made
-
-
-def _shown(value: Any) -> Any:
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    template = made.get_template(f"{page}.html.j2")
+    style, script = (Markup((HERE / f"review.{suffix}").read_text()) for suffix in ("css", "js"))
+    return template.render(site=site, style=style, script=script, **told)
