@@ -17,7 +17,7 @@ from worlds import WORLDS
 
 from rackproof.checker.explain import Explanation, Footing, Mend, Moment
 from rackproof.checker.explain.drawn import message, picture
-from rackproof.checker.explain.explanation import OPEN
+from rackproof.checker.explain.explanation import OPEN as UNTOLD
 from rackproof.checker.explain.mends import FIX
 from rackproof.checker.report.page import page, summary
 from rackproof.checker.report.page.costs import costs
@@ -254,7 +254,7 @@ def test_moves_that_are_commands_can_be_copied_without_what_they_are_for() -> No
 
 def test_a_mend_is_told_by_what_is_chosen() -> None:
     assert summary.changed_to("release: lease -> heartbeat") == ("release: heartbeat", "lease")
-    mend = Mend(("a: b -> c",), "holds", FIX, ("x", f"y{OPEN}"))
+    mend = Mend(("a: b -> c",), "holds", FIX, ("x", f"y{UNTOLD}"))
     assert summary.verified(mend, "p") == "With it p holds in every run of this scope."
     assert summary.origin(mend) == "the fix named in the scenario"
     assert (summary.breaks(mend), summary.unclear(mend)) == (["x"], ["y"])
