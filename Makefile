@@ -38,7 +38,7 @@ browsers: env ## install what the tests of pages look at them with: chromium, gr
 	@command -v chromedriver dot >/dev/null || [ "$$(id -u)" != 0 ] || \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends -y chromium chromium-driver graphviz >/dev/null || \
 		echo 'no browser could be installed: the tests of pages will be passed over'
-	@npm install --silent --no-fund --no-audit --no-package-lock --prefix .tools mermaid@11.17.2 axe-core@4.14.1 || \
+	@timeout 120 npm install --silent --fetch-retries=1 --no-fund --no-audit --no-package-lock --prefix .tools mermaid@11.17.2 axe-core@4.14.1 || \
 		echo 'no mermaid and no axe-core: their tests will be passed over'
 	@[ -e .tools/xprof ] || { $(PIP) download --no-deps --dest .tools xprof==2.24.2 && \
 		.venv/bin/python -Ic "$$TRACE_VIEWER" && rm .tools/xprof-*.whl; } || \
