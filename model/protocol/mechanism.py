@@ -46,7 +46,7 @@ class Mechanism:
     text: str
     source: str
     default: object
-    alternatives: tuple[Alternative, ...] | None
+    alternatives: tuple[Enum, ...] | None
     design: bool
     off: object
 
@@ -60,7 +60,7 @@ class Mechanism:
         what is true or false, the whole text.
         """
         for alternative in self.alternatives or ():
-            if alternative.value == value:
+            if isinstance(alternative, Alternative) and alternative.value == value:
                 question = (type(alternative).__doc__ or "").strip().rstrip(".")
                 answer = alternative.text.rstrip(".")
                 return f"{question}: {answer[0].lower()}{answer[1:]} ({value})."
@@ -73,7 +73,7 @@ class Mechanism:
                 return value
             raise ModelError(f"{self.name} is true or false, not {value!r}")
         for alternative in self.alternatives:
-            if alternative.value == value:
+            if isinstance(alternative, Alternative) and alternative.value == value:
                 return alternative
         allowed = ", ".join(str(alternative.value) for alternative in self.alternatives)
         raise ModelError(f"{self.name} is one of {allowed}, not {value!r}")
@@ -95,7 +95,7 @@ def described(concern: str, attribute: attrs.Attribute[Any]) -> Mechanism:
     """What the field of a protocol says of itself; one that was not declared above, little."""
     text, source, design, off = attribute.metadata.get(DOCUMENT, ("", "", False, None))
     default = attribute.default
-    alternatives = tuple(type(default)) if isinstance(default, Alternative) else None
+    alternatives = tuple(type(default)) if isinstance(default, Enum) else None
     others = [value for value in alternatives or (False, True) if value != default]
     return Mechanism(
         concern=concern,

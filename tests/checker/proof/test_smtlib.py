@@ -120,7 +120,7 @@ def test_any_label_is_a_symbol(label: str, symbol: str) -> None:
 
 def test_names_of_identifiers_may_be_alike() -> None:
     system = worlds.pool(2, 1, 1)
-    twins = evolve(system, names={worlds.Workers: ("w", "w")})
+    twins = evolve(system, names={worlds.Workers: ("w|", "w\\")})
     assert isinstance(twins, System)
     names = list(smtlib.symbols(lower(twins)).values())
     assert len(set(names)) == len(names)
