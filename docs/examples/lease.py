@@ -70,12 +70,10 @@ def somebody_reads(world: World) -> bool:
 @kernel.always(premise=somebody_reads, reader=Readers)
 def no_overwrite_in_flight(world: World, reader: int) -> bool:
     """A block is not handed on while somebody reads it.
-
     Broken: {reader} reads the block, which holds another request's KV by now.
     """
     return not (reader in world.reading and world.block == Block.REUSED)
 
 
 steps = (start, finish, expire, slow_read, reuse)
-sizes = {"slow": 1, "reader": 2}
-world = kernel.System("lease", World(), steps, (no_overwrite_in_flight,), sizes)
+world = kernel.System("lease", World(), steps, (no_overwrite_in_flight,), {"slow": 1, "reader": 2})

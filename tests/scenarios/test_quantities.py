@@ -57,7 +57,7 @@ def test_what_is_no_duration(text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        (0.004, "0.00 s"),
+        (0.004, "4 ms"),
         (1.234, "1.23 s"),
         (12.34, "12.3 s"),
         (125.0, "2 min 5 s"),
