@@ -29,9 +29,8 @@ class World:
 @kernel.transition(step, reader=Readers)
 def start(world: World, reader: int) -> World | None:
     """{reader} starts to read the block."""
-    if world.block != Block.HELD or reader in world.reading:
-        return None
-    return evolve(world, reading=world.reading | {reader}, last=reader)
+    idle = world.block == Block.HELD and reader not in world.reading
+    return evolve(world, reading=world.reading | {reader}, last=reader) if idle else None
 
 
 @kernel.transition(step, reader=Readers)
@@ -76,4 +75,5 @@ def no_overwrite_in_flight(world: World, reader: int) -> bool:
 
 
 steps = (start, finish, expire, slow_read, reuse)
-world = kernel.System("lease", World(), steps, (no_overwrite_in_flight,), {"slow": 1, "reader": 2})
+sizes = {"slow": 1, "reader": 2}
+world = kernel.System("lease", World(), steps, (no_overwrite_in_flight,), sizes)

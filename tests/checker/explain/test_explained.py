@@ -176,7 +176,7 @@ def test_hostile_names_are_inert(violation: Explanation) -> None:
 
 def test_a_world_that_cannot_be_followed_says_so(tmp_path: Path) -> None:
     world = tmp_path / "odd.py"
-    world.write_text(LEASE.read_text().replace("reader in world.reading:", "reader is None:"))
+    world.write_text(LEASE.read_text().replace("reader not in world.reading", "reader is not None"))
     told = replayed(LONG.replace(str(LEASE), str(world)))
     assert told.unexplained is not None
     assert "The steps are not explained: this world cannot be followed" in plain(printed(told))
