@@ -89,9 +89,9 @@ def _label(system: System, shape: object) -> str:
     return "a constant"
 
 
-@frozen
+@frozen(eq=False)
 class Trace:
-    """A run from the initial state.
+    """A run from the initial state; like its system, it is the same only as itself.
 
     loop: where it goes on for ever, the index of the first of the steps that are repeated.
     """

@@ -54,7 +54,6 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
     assert trace is not None, "only a violation has a counterexample"
     timing = possible(trace)
     scenario = report.scenario
-    in_time = within_times(timing, result.prop) if timing else None
     mends = tuple(one.mend for one in known(report, run, result))
     told = Explanation(
         title=report.name,
@@ -65,15 +64,12 @@ def _explained(report: Report, run: Run, result: Result, reproduce: str) -> Expl
         prop=result.prop,
         verdict=result.words,
         where=where(trace, result.prop),
-        culprits=tuple(trace.culprits(result.prop)),
-        broken=trace.broken(result.prop),
         outcome=outcome(trace, result.prop),
         scope=scope_in_words(run.case.setting),
         source=scenario.source if scenario else None,
         notes=scenario.notes if scenario else None,
         timing=timing,
-        in_time=in_time,
-        timing_words=tuple(in_time.lines) if in_time else (),
+        in_time=within_times(trace, result.prop),
         mends=mends,
         setting=run.case.setting,
         base=scenario.path.parent if scenario else Path(),
@@ -98,14 +94,11 @@ def explain_replay(scenario: Scenario, replayed: Replayed, reproduce: str) -> Ex
         prop=prop,
         verdict=Result(prop, Verdict.VIOLATED, trace=trace).words if prop else "",
         where=where(trace, prop) if prop else "",
-        culprits=tuple(trace.culprits(prop)) if prop else (),
-        broken=trace.broken(prop) if prop else (),
         outcome=outcome(trace, prop) if prop else "",
         scope=scope_in_words(scenario.case.setting),
         source=scenario.source,
         notes=scenario.notes,
         timing=timing,
-        timing_words=tuple(timing.lines) if timing else (),
         complaints=replayed.complaints,
         facts=tuple((fact.key, *met(replayed, fact)) for fact in replayed.facts),
         setting=scenario.case.setting,

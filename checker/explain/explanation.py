@@ -156,9 +156,8 @@ class Explanation:
     """A run explained: of a violation, or one that was written down.
 
     prop: the property that is violated; of a replay, the first that it says to be and that is.
-    verdict: in words, with the size. where: in which state it fails, and for whom. culprits: the
-    identifiers for which it does, by parameter. broken: what is so instead, in a sentence each,
-    where the property says that. outcome: in which state, and these; it is to stand for ``where``.
+    verdict: in words, with the size. where: in which state it fails, and for whom. outcome: in
+    which state, and what is so instead, where the property says that; it is to stand for ``where``.
     reads: the labels of the fields by which it fails. scope: how much was explored, in words.
     complaints: what in a replay is not as written. facts: what it was to lead to: in words, what
     was found, and whether that is as written. failing: by what it fails, with the values. stays:
@@ -180,15 +179,12 @@ class Explanation:
     prop: Property | None = None
     verdict: str = ""
     where: str = ""
-    culprits: tuple[Mapping[str, str], ...] = ()
-    broken: tuple[str, ...] = ()
     outcome: str = ""
     reads: tuple[str, ...] = ()
     scope: str | None = None
     source: str | None = None
     notes: str | None = None
     timing: Possible | None = None
-    timing_words: tuple[str, ...] = ()
     in_time: WithinTimes | None = None
     pivot: Pivot | None = None
     near_miss: NearMiss | None = None
@@ -212,6 +208,22 @@ class Explanation:
     def fields(self) -> Fields:
         """The fields of its world."""
         return Fields(self.trace.system)
+
+    @cached_property
+    def culprits(self) -> tuple[Mapping[str, str], ...]:
+        """The identifiers for which the property fails, by parameter."""
+        return tuple(self.trace.culprits(self.prop)) if self.prop else ()
+
+    @cached_property
+    def broken(self) -> tuple[str, ...]:
+        """What is so instead for each of them, in a sentence, where the property says that."""
+        return self.trace.broken(self.prop) if self.prop else ()
+
+    @property
+    def timing_words(self) -> tuple[str, ...]:
+        """What the times make of the violation, or else of this very run."""
+        known = self.in_time or self.timing
+        return tuple(known.lines) if known else ()
 
     @property
     def states(self) -> Sequence[Any]:

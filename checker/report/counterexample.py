@@ -25,8 +25,8 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
         lines.append(f"  Why it matters: {result.prop.why}")
     timing = possible(trace)
     lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
-    if timing is not None:
-        lines += [f"  {line}" for line in within_times(timing, result.prop).lines]
+    if (within := within_times(trace, result.prop)) is not None:
+        lines += [f"  {line}" for line in within.lines]
     if isinstance(report, Examined):
         lines += _exam(report, result)
     if fixed:

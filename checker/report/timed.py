@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from operator import eq
 from typing import Final
 
@@ -27,6 +28,8 @@ MOST_CLASSES: Final = 2_000
 """State classes that are looked at for another run."""
 MOST_WAYS: Final = 3
 """Other values that are told."""
+MOST_KEPT: Final = 256
+"""Violations of which is kept what was found out."""
 MOST_TRIED: Final = 5
 """Times of which other values are tried."""
 
@@ -102,12 +105,19 @@ class WithinTimes:
             yield from run_in_words(self.shown.timing.trace, timing=self.shown)
 
 
-def within_times(timing: Possible, prop: Property) -> WithinTimes:
-    """Whether a property can be violated within the times, and what it would take.
+@lru_cache(MOST_KEPT)
+def within_times(trace: Trace, prop: Property) -> WithinTimes | None:
+    """Whether a property can be violated within the times, and what it would take; None where its
+    world says nothing of times.
 
     The run that is shown is the shortest whatever the times are. Where it is not possible, all runs
-    of the scope within the times are looked at.
+    of the scope within the times are looked at: that takes a while, and each form of a report asks.
     """
+    timing = possible(trace)
+    return None if timing is None else _within_times(timing, prop)
+
+
+def _within_times(timing: Possible, prop: Property) -> WithinTimes:
     if timing.is_possible or timing.timing.trace.loop is not None:
         verdict = InTime.POSSIBLE if timing.is_possible else InTime.OPEN
         return WithinTimes(verdict, tuple(timing.lines), times_of(timing))

@@ -42,6 +42,7 @@ from rackproof.checker.report.forms import mermaid as mermaid_form
 from rackproof.checker.report.forms.markdown import spans_in_words
 from rackproof.checker.report.machine import as_data
 from rackproof.checker.report.screen import shown
+from rackproof.checker.report.timed import InTime, WithinTimes
 from rackproof.checker.saving import as_yaml, origin
 from rackproof.checker.session import as_json
 from rackproof.checker.targets import expand
@@ -275,7 +276,9 @@ def test_markdown_leaves_numbers_whole(number: str) -> None:
 
 def test_markdown_has_another_run_as_a_list_in_a_list() -> None:
     words = ("Timing: possible", "Another run:", "  1. at 1 s: it goes", "       a: 0 -> 1")
-    text = FORMS["markdown"].write(attrs.evolve(relay.explained(), timing_words=words))
+    text = FORMS["markdown"].write(
+        attrs.evolve(relay.explained(), in_time=WithinTimes(InTime.OPEN, words))
+    )
     told = text.partition("## Timing\n\n")[2].partition("\n\n")[0].splitlines()
     assert told == ["- possible", "- Another run:", "  1. at 1 s: it goes", "     - a: 0 -> 1"]
 

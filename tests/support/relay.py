@@ -257,7 +257,7 @@ def bare(trace: Trace, title: str = "A run") -> Explanation:
     timing = possible(trace)
     assert timing is not None
     told = untimed(trace, title, timing.times)
-    return with_changes(told, timing=timing, timing_words=tuple(timing.lines))
+    return with_changes(told, timing=timing)
 
 
 def untimed(trace: Trace, title: str, times: Iterable[Fraction]) -> Explanation:

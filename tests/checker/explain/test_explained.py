@@ -22,6 +22,7 @@ from rackproof.checker.explain.explanation import (
 from rackproof.checker.replay import replay
 from rackproof.checker.report.explained import print_explained
 from rackproof.checker.report.screen import Screen
+from rackproof.checker.report.timed import InTime, WithinTimes
 from rackproof.checker.targets import expand
 from rackproof.checker.verify import verify
 from rackproof.model.kernel import Belief
@@ -111,7 +112,7 @@ def test_what_others_found_is_told_where_it_is_there(violation: Explanation) -> 
                 smallest=Smallest("One reader is enough.", scope=("readers: 2 -> 1",)),
                 mends=(Mend(("lease: on",), "holds", "a least change", ("slower",)),),
                 untold=("who was first",),
-                timing_words=("Timing: possible",),
+                in_time=WithinTimes(InTime.POSSIBLE, ("Timing: possible",)),
             )
         )
     )

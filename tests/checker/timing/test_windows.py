@@ -230,9 +230,13 @@ def test_quantities_of_a_state_have_a_name_for_each_value() -> None:
 def test_times_that_contradict_one_another_are_no_way_to_violate_a_property() -> None:
     """The least of a token, without end, would be longer than its most, which is another time."""
     system = watchdog(1, 3, 10)
-    timing = possible(run(system, [Firing(timed_worlds.give_up, ())]))
+    trace = run(system, [Firing(timed_worlds.give_up, ())])
+    timing = possible(trace)
     assert timing is not None
     assert ("fast", float("inf")) in timing.kinder
-    told = list(within_times(timing, system.properties[0]).lines)
+    found = within_times(trace, system.properties[0])
+    assert found is not None
+    assert within_times(trace, system.properties[0]) is found, "it is looked for once"
+    told = list(found.lines)
     assert [line.split(" (")[0].strip() for line in told[3:5]] == ["limit <= 3 s", "slow >= 10 s"]
     assert "As here, where limit <= 3 s:" in told
