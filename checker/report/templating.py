@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rackproof.checker.verdicts import counted
+
+LOOK: Final = Path(__file__).with_name("look.css")
+
+
+def style(own: Path) -> Markup:
+    """The style sheet of some pages, after what all pages have in common."""
+    return Markup(LOOK.read_text("utf-8") + own.read_text("utf-8"))
 
 
 def environment(folder: Path, show: Callable[[str], str]) -> Environment:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from rackproof.checker.explain import Explanation, Moment
 from rackproof.checker.explain.drawn import picture
-from rackproof.model.kernel import Kind, Lane
+from rackproof.model.kernel import Lane
 
 WIDE: Final = 76
 NARROW: Final = 64
@@ -28,13 +28,6 @@ MIDDLE: Final = 22
 HEAD: Final = 9
 """The length of an arrow's head."""
 FAILED: Final = "failed"
-GLYPHS: Final = {
-    Kind.STEP: "step",
-    Kind.TIMER: "timer",
-    Kind.FAULT: "fault",
-    Kind.CLIENT: "client",
-    Kind.ENVIRONMENT: "environment",
-}
 
 
 @frozen(slots=False)
@@ -49,7 +42,7 @@ class Row:
     @property
     def glyph(self) -> str:
         """The sign of its kind."""
-        return GLYPHS[self.moment.step.firing.transition.kind]
+        return self.moment.step.firing.transition.kind.value
 
     @property
     def is_alone(self) -> bool:

@@ -34,6 +34,7 @@ from rackproof.checker.report.page.turns import keyed, standing
 from rackproof.checker.report.setting import meaning, source_label
 from rackproof.checker.report.steps import changed
 from rackproof.checker.report.templating import environment
+from rackproof.checker.report.templating import style as page_style
 from rackproof.checker.report.timed import Time, times_of
 from rackproof.checker.timing.amounts import in_units
 from rackproof.checker.timing.possible import amount_in_words
@@ -59,8 +60,9 @@ def page(
     """
     told = explanation
     diagram = Diagram(told)
-    style = Markup(f":root{{--pitch:{diagram.pitch}px;--across:{diagram.width}px}}\n{_own('css')}")
-    script = Markup(_own("js"))
+    sizes = f":root{{--pitch:{diagram.pitch}px;--across:{diagram.width}px}}\n"
+    style = Markup(sizes) + page_style(HERE / "page.css")
+    script = Markup((HERE / "page.js").read_text("utf-8"))
     template = _environment().get_template("page.html.j2")
     return template.render(
         told=told,
@@ -158,10 +160,6 @@ def _linked(text: str) -> list[tuple[str, bool]]:
 def _safe(addresses: Mapping[str, str]) -> dict[str, str]:
     """Those of some addresses that a reader may be led to."""
     return {name: address for name, address in addresses.items() if safe(address)}
-
-
-def _own(suffix: str) -> str:
-    return (HERE / f"page.{suffix}").read_text()
 
 
 def _policy(style: str, script: str) -> str:

@@ -24,7 +24,7 @@ from rackproof.checker.report.review.told import certificates, entry
 from rackproof.checker.report.review.violations import Violation, pages
 from rackproof.checker.report.screen import shown
 from rackproof.checker.report.setting import source_label
-from rackproof.checker.report.templating import environment
+from rackproof.checker.report.templating import environment, style
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import Result
 
@@ -138,5 +138,5 @@ def _rendered(page: str, site: Site, **told: Any) -> str:
     made.filters["safe_address"] = safe
     made.filters["source_label"] = source_label
     template = made.get_template(f"{page}.html.j2")
-    style, script = (Markup((HERE / f"review.{suffix}").read_text()) for suffix in ("css", "js"))
-    return template.render(site=site, style=style, script=script, **told)
+    script = Markup((HERE / "review.js").read_text("utf-8"))
+    return template.render(site=site, style=style(HERE / "review.css"), script=script, **told)
