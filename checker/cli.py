@@ -176,6 +176,12 @@ def output(function: F) -> F:
     return function
 
 
+EXAM: Final = click.option(
+    "--exam", metavar="NAME", help="Where a stack is examined (default: crash)."
+)
+EXAMS: Final = click.option(
+    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
+)
 EXPLAIN: Final = click.option(
     "--explain",
     "explains",
@@ -285,9 +291,7 @@ def _options(
     help="Print an error at each line that is not met, and add to the summary of the job.",
 )
 @click.option("--strict", is_flag=True, help="Fail also where nothing put a property to the test.")
-@click.option(
-    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
-)
+@EXAMS
 @SET
 @click.option(
     "--coverage", is_flag=True, help="Tell transitions that never fired, and idle guards."
@@ -398,7 +402,7 @@ def verify(
     help="Sets of up to so many faults.",
 )
 @click.option("--faults", default="", metavar="A,B,...", help="Only these faults (default: all).")
-@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@EXAM
 @exploration
 @click.option("--markdown", type=FILE, metavar="FILE", help="Also write Markdown.")
 @output
@@ -444,7 +448,7 @@ def cuts(
     metavar="NAME",
     help="Only this; more than once (default: what the scenario expects to be violated, or all).",
 )
-@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@EXAM
 @exploration
 @output
 def guards(
@@ -485,7 +489,7 @@ def guards(
     metavar="NAME=DURATION",
     help="Another value of a quantity, such as lease=5s; more than once.",
 )
-@click.option("--exam", metavar="NAME", help="Where a stack is examined (default: crash).")
+@EXAM
 @click.option("--fixed", is_flag=True, help="With the fix of a scenario.")
 @click.option("--time-limit", type=DURATION, help="For each of three explorations (default: 60s).")
 @output
@@ -546,9 +550,7 @@ def _setting(text: str) -> tuple[str, float]:
     help="Every state, or proofs for runs of any length, or both.",
 )
 @click.option("--any", "sizes", multiple=True, metavar="SIZE", help="As for verify.")
-@click.option(
-    "--exam", "exams", multiple=True, metavar="NAME", help="Only this of a stack; more than once."
-)
+@EXAMS
 @SET
 @click.option("--repair", is_flag=True, help="As for verify: the least changes that mend.")
 @click.option("--full", is_flag=True, help="All parts, however many targets there are.")

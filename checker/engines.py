@@ -60,6 +60,11 @@ class Options:
     exams: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
 
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """The sizes that are left open, the number of workers among them."""
+        return (*self.open, *(["workers"] if self.racks else []))
+
 
 def explore(
     system: System,

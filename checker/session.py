@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from attrs import define, field
@@ -21,7 +20,7 @@ from rackproof.checker.explain.footing import of_report
 from rackproof.checker.replay import Replayed, replay
 from rackproof.checker.report.machine import as_data, replay_as_data
 from rackproof.checker.report.progress import Ticker
-from rackproof.checker.report.screen import console
+from rackproof.checker.report.screen import UNSHOWN, console
 from rackproof.checker.report.terminal import Terminal
 from rackproof.checker.saving import Saved, save
 from rackproof.checker.status import Status, worst
@@ -30,8 +29,6 @@ from rackproof.checker.verify import Report, failure
 from rackproof.scenarios.files import is_file, is_folder
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
-
-_STEERING: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @define
@@ -237,4 +234,4 @@ def as_json(data: list[dict[str, Any]] | dict[str, Any]) -> str:
     encoding.
     """
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

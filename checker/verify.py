@@ -92,7 +92,6 @@ class Report:
     replayed: Replayed | None = None
     failure: Failure | None = None
     seconds: float = 0.0
-    open: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     note: str | None = None
     options: Options = field(factory=Options)
@@ -140,8 +139,7 @@ class Report:
 def verify(target: Target, options: Options, progress: Progress | None = None) -> Report:
     """Verify one target; only an interrupt gets out."""
     started = time.monotonic()
-    beyond = (*options.open, *(["workers"] if options.racks else []))
-    report = Report(target.label, target.file, open=beyond, options=options)
+    report = Report(target.label, target.file, options=options)
     try:
         scenario = target.load()
         report = attrs.evolve(report, scenario=scenario)
@@ -210,6 +208,14 @@ def failure(error: BaseException, scenario: Scenario | None) -> Failure:
     whole = "".join(traceback.format_exception(error))
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return Failure((f"a fault of rackproof itself: {what}",), Status.OUR_FAULT, whole)
+
+
+def mistake(error: Exception | SystemExit, scenario: Scenario | None) -> Failure:
+    """The user's mistake behind an exception; where there is none, it is raised on: it is ours."""
+    found = failure(error, scenario)
+    if found.status is not Status.BAD_INPUT:
+        raise error
+    return found
 
 
 def _own_file(scenario: Scenario | None) -> Path | None:

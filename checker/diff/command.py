@@ -44,8 +44,6 @@ from rackproof.scenarios.changes import told as in_words
 from rackproof.scenarios.quantities import in_words as duration_in_words
 from rackproof.scenarios.worlds import InputError
 
-COST_SECONDS: Final = 10.0
-"""For each exploration of times, where nobody says how long."""
 STATES_AN_EXAM: Final = 2_000
 """States of which all moves are followed, where stacks are compared in every exam."""
 

@@ -14,9 +14,8 @@ from attrs import frozen
 from rackproof.checker.diff.side import Side
 from rackproof.checker.diff.subject import Asked, Subject, in_words_of
 from rackproof.checker.searched import Progress
-from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
-from rackproof.checker.verify import AS_REPORTED, WITH_FIX, failure
+from rackproof.checker.verify import AS_REPORTED, WITH_FIX, mistake
 from rackproof.scenarios.changes import Change, as_map, check_known
 from rackproof.scenarios.exams import Exam, exams, named
 from rackproof.scenarios.files import is_folder
@@ -42,10 +41,7 @@ class World:
         try:
             return self.find().side(like, progress)
         except (Exception, SystemExit) as error:
-            wrong = failure(error, self.scenario)
-            if wrong.status is not Status.BAD_INPUT:
-                raise
-            raise InputError("\n".join(wrong.lines)) from error
+            raise InputError("\n".join(mistake(error, self.scenario).lines)) from error
 
     def tell(self, runs: Sequence[Sequence[str]]) -> list[list[str]]:
         """What the steps of runs of it come to."""

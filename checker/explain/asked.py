@@ -50,8 +50,7 @@ def verify(target: str, options: Options) -> str:
 
 def flags(options: Options) -> Iterator[str]:
     """The options that change what is found."""
-    sizes = ("workers",) if options.racks else options.open
-    yield from (f"--any {size}" for size in sizes)
+    yield from (f"--any {size}" for size in options.beyond)
     if options.engine != "auto" and not options.racks:
         yield f"--engine {options.engine}"
     if options.seconds is not None:

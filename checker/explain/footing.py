@@ -135,7 +135,8 @@ def _inputs(report: Report) -> Iterator[str]:
 
 
 def _sizes(report: Report, setting: Setting) -> Iterator[str]:
-    left_open = f" (but for {', '.join(report.open)})" if report.open else ""
+    beyond = report.options.beyond
+    left_open = f" (but for {', '.join(beyond)})" if beyond else ""
     sizes = ", ".join(f"{name} {size}" for name, size in setting.system.sizes.items())
     scope = f"the sizes {sizes}" if setting.bundled is None and sizes else "this scope"
     yield f"anything larger than {scope}{left_open}"

@@ -71,7 +71,7 @@ class Onwards:
             self.moves[state] = [
                 (firing, after)
                 for firing in self.system.firings()
-                if firing.is_progress or firing.transition.fairness is not Fairness.NONE
+                if firing.is_owed
                 if (after := firing.apply(self.system, state)) is not None
             ]
         return self.moves[state]

@@ -11,7 +11,7 @@ from rackproof.checker.explain.decisions import Decisions, Way, is_enabled, writ
 from rackproof.checker.explain.given import Literal
 from rackproof.checker.lowering.relation import Action, Predicate, Update
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Fairness, Firing, Property, Scope
+from rackproof.model.kernel import Fairness, Property, Scope
 
 
 @frozen
@@ -97,7 +97,7 @@ class _End:
         """
         (state,) = self.states
         found: dict[Literal, None] = {}
-        progress = [a for a in self.decisions.relation.actions if _is_owed(a.firing)]
+        progress = [a for a in self.decisions.relation.actions if a.firing.is_owed]
         settled: dict[int, frozenset[int]] = {}
         while True:
             before = slots
@@ -170,8 +170,3 @@ class _End:
         """The tests by which an action does nothing in a state; none where it does."""
         way = self.decisions.way(action.tree, state, is_enabled, liked)
         return self._unchanged(way, action.writes, state) or ()
-
-
-def _is_owed(firing: Firing) -> bool:
-    """Whether it happens without anybody's choice."""
-    return firing.is_progress or firing.transition.fairness is not Fairness.NONE

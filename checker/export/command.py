@@ -21,7 +21,7 @@ from rackproof.checker.proof.slicing import sliced
 from rackproof.checker.report.screen import shown
 from rackproof.checker.status import Status
 from rackproof.checker.targets import expand
-from rackproof.checker.verify import failure
+from rackproof.checker.verify import mistake
 from rackproof.model.kernel import Scope, System
 from rackproof.scenarios.schema import Case, Scenario
 from rackproof.scenarios.worlds import InputError
@@ -38,9 +38,7 @@ def export(target: str, form: str, names: Sequence[str], *, fixed: bool, out: st
         system = _case(scenario, fixed).setting.system
         files = _files(system, form, _asked(system, form, names), out)
     except Exception as error:
-        wrong = failure(error, scenario)
-        if wrong.status is not Status.BAD_INPUT:
-            raise
+        wrong = mistake(error, scenario)
         click.echo(shown("\n".join(wrong.lines)), err=True)
         return wrong.status
     _write(files, out)

@@ -104,8 +104,9 @@ class Terminal:
         words = scope_in_words(report.scenario.case.setting) if report.scenario else None
         if words is not None and not isinstance(report, Examined):
             where = f"{report.target}: " if several else ""
-            words += f"; left open: {', '.join(report.open)}" if report.open else ""
-            words += f";{changed(report.options.changes)}" if report.options.changes else ""
+            asked = report.options
+            words += f"; left open: {', '.join(asked.beyond)}" if asked.beyond else ""
+            words += f";{changed(asked.changes)}" if asked.changes else ""
             self.out.print(f"{where}scope: {words}", soft_wrap=True)
             assert report.scenario is not None, "it has a scope"
             if told := assumed(report.scenario.case.setting):

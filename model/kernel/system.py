@@ -19,7 +19,7 @@ from rackproof.model.kernel.domains import Identifiers
 from rackproof.model.kernel.errors import ModelError
 from rackproof.model.kernel.properties import Property, Scope
 from rackproof.model.kernel.schema import Lane, Schema, schema_of
-from rackproof.model.kernel.transitions import Kind, Transition
+from rackproof.model.kernel.transitions import Fairness, Kind, Transition
 
 if TYPE_CHECKING:
     from rackproof.model.kernel.picture import Picture
@@ -192,6 +192,11 @@ class Firing:
     def is_progress(self) -> bool:
         """Whether the protocol itself does this (a step or a timer)."""
         return self.transition.kind in (Kind.STEP, Kind.TIMER)
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether it happens without anybody's choice: by the protocol, or as fairness asks."""
+        return self.is_progress or self.transition.fairness is not Fairness.NONE
 
 
 def successors(system: System, state: Any) -> Iterator[tuple[Firing, Any]]:

@@ -22,7 +22,7 @@ from rackproof.checker.report.titles import title
 from rackproof.checker.status import Status
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result
-from rackproof.checker.verify import AS_REPORTED, WITH_FIX, Report, Run, explored, failure
+from rackproof.checker.verify import AS_REPORTED, WITH_FIX, Report, Run, explored, mistake
 from rackproof.scenarios.changes import Change
 from rackproof.scenarios.schema import Case, Expectation, Scenario
 from rackproof.scenarios.worlds import InputError
@@ -52,9 +52,7 @@ def export(
         folder = Path(out).parent if out and out != "-" else Path()
         written = FORMS[form].write(attrs.evolve(explanation, folder=folder))
     except (Exception, SystemExit) as error:
-        wrong = failure(error, scenario)
-        if wrong.status is not Status.BAD_INPUT:
-            raise
+        wrong = mistake(error, scenario)
         click.echo(shown("\n".join(wrong.lines)), err=True)
         return wrong.status
     _write(written, out)

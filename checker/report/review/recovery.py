@@ -15,13 +15,11 @@ from attrs import define, field, frozen
 from rackproof.checker.explain.survival import ALWAYS, NEVER, SOMETIMES, Fate, Life, Survival
 from rackproof.checker.report.review.study import MOST_STATES
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import Transition
 from rackproof.scenarios.steps import kebab
 
 SIGNS: Final = {ALWAYS: ("✓", "good"), SOMETIMES: ("◐", "warn"), NEVER: ("✕", "bad")}
 MOST: Final = 6
 """Transitions that are named of those that bring an item back."""
-Counted = Sequence[tuple[Transition[..., object], int]]
 Fault = tuple[str, str]
 """A fault and whom it hits."""
 
