@@ -277,9 +277,8 @@ def nearness(exam: Exam, bundled: Bundled) -> tuple[int, int]:
     return (len(exam.bundled.faults.keys() ^ bundled.faults.keys()), len(instances) + len(sizes))
 
 
-# A third of them: each takes up to some dozen explorations. docs/matrix.md has what stacks violate.
-@pytest.mark.parametrize("path", BUGS[::3], ids=lambda path: path.stem)
-def test_bundled_bugs_are_found_by_an_exam(path: Path) -> None:
+@pytest.mark.parametrize("path", BUGS, ids=lambda path: path.stem)
+def test_every_bundled_bug_is_found_by_an_exam(path: Path) -> None:
     case = load(path).case
     bundled = case.setting.bundled
     assert bundled is not None
