@@ -2,7 +2,7 @@
 
 Read domains (what a field may hold), transitions (how a world moves), properties (what must hold)
 and system (all three together, with the reference semantics); timing, where runs are to be timed,
-and picture, where they are to be drawn.
+picture, where they are to be drawn, and evidence, where they are held against what was recorded.
 Nothing here knows an engine or a solver.
 """
 
@@ -20,6 +20,7 @@ from rackproof.model.kernel.domains import (
     supply,
 )
 from rackproof.model.kernel.errors import ModelError, OutOfDomain
+from rackproof.model.kernel.evidence import Evidence, Observation, Place, Record, evidence_of
 from rackproof.model.kernel.picture import Belief, Item, Lane, Message, Picture, Site
 from rackproof.model.kernel.properties import (
     Property,
@@ -51,6 +52,7 @@ __all__ = [
     "Bundle",
     "Charge",
     "Duration",
+    "Evidence",
     "Fairness",
     "Firing",
     "Identifiers",
@@ -59,10 +61,13 @@ __all__ = [
     "Lane",
     "Message",
     "ModelError",
+    "Observation",
     "OutOfDomain",
     "Picture",
+    "Place",
     "Property",
     "Quantity",
+    "Record",
     "Schema",
     "Scope",
     "Site",
@@ -77,6 +82,7 @@ __all__ = [
     "each",
     "environment",
     "eventually",
+    "evidence_of",
     "evolve",
     "fault",
     "fixed",

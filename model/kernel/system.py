@@ -22,6 +22,7 @@ from rackproof.model.kernel.schema import Lane, Schema, schema_of
 from rackproof.model.kernel.transitions import Fairness, Kind, Transition
 
 if TYPE_CHECKING:
+    from rackproof.model.kernel.evidence import Evidence
     from rackproof.model.kernel.picture import Picture
     from rackproof.model.kernel.timing import Timing
 
@@ -40,7 +41,7 @@ class System:
     freedoms: what a proof may leave open, by name: the sizes that bound nothing then. given: what
     initial states have in common then, whatever values their parameters and supplies have.
     open_sizes: what is left open in this system, see ``leave_open``. timing: how long things take,
-    picture: how it is drawn, for those who ask.
+    picture: how it is drawn, evidence: what is recorded of its runs, for those who ask.
     """
 
     name: str
@@ -55,6 +56,7 @@ class System:
     open_sizes: frozenset[str] = frozenset()
     timing: Timing | None = None
     picture: Picture | None = None
+    evidence: Evidence | None = None
 
     def __attrs_post_init__(self) -> None:
         """Check what can be checked without running anything."""

@@ -1,0 +1,1 @@
+"""Records of real runs: files read by a mapping, and made into cases to be explained."""
