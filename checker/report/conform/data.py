@@ -77,7 +77,7 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
         "rejection": None if rejection is None else _rejection(rejection, rename),
         "breaks": [_break(one, rename) for one in found.broken],
         "log_errors": [_error(one, rename) for one in found.misattributed],
-        "assumed": list(map(rename, found.assumed)),
+        "assumed": list(found.assumed),
         "missing": list(found.case.missing),
         "changes": list(found.changes),
         "reason": found.reason,
@@ -95,18 +95,16 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
 def _rejection(rejection: Rejection, rename: Rename) -> dict[str, Any]:
     return {
         "at": _observation(rejection.at, rename),
-        "allowed": [
-            {"step": rename(one.words), "recorded": rename(one.written)}
-            for one in rejection.expected
-        ],
-        "failed": list(map(rename, rejection.failed)),
+        "allowed": [{"step": one.words, "recorded": one.written} for one in rejection.expected],
+        "failed": list(rejection.failed),
+        "after": rejection.after,
     }
 
 
 def _break(one: Broken, rename: Rename) -> dict[str, Any]:
     return {
         "property": one.prop,
-        "sentence": rename(one.sentence),
+        "sentence": one.sentence,
         "at": None if one.at is None else _observation(one.at, rename),
         "predicted": one.predicted,
     }

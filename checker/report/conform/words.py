@@ -96,21 +96,16 @@ def finding(
 ) -> Iterator[Part]:
     """All that is to be told of a case. every: also what is much; changes: all of these."""
     rename = renaming(found.case.called)
-    for part in _finding(found, frozenset(known), every, changes):
-        yield Part(rename(part.heading), tuple(map(rename, part.lines)))
-
-
-def _finding(found: Explained, known: frozenset[str], every: bool, changes: bool) -> Iterator[Part]:
     if found.rejection is not None:
-        yield from _rejected(found.rejection, every)
+        yield from _rejected(found.rejection, every, rename)
     if found.reason is not None:
         yield Part(f"inconclusive: {found.reason}", ())
     for one in found.broken:
-        yield _broken(one, found, known)
+        yield _broken(one, found, frozenset(known), rename)
     for wrong in found.misattributed:
-        told = f"{wrong.name} is {_said(wrong.said)} in {counted(wrong.times, 'record')}"
-        truth = f"and was {_said(wrong.truth)}: an error of the log, first at {wrong.at.place}"
-        yield Part(f"{told}, {truth}", ())
+        said, truth = rename(_said(wrong.said)), rename(_said(wrong.truth))
+        told = f"{wrong.name} is {said} in {counted(wrong.times, 'record')}, and was {truth}"
+        yield Part(f"{told}: an error of the log, first at {wrong.at.place}", ())
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
     if found.case.missing:
@@ -122,8 +117,12 @@ def _finding(found: Explained, known: frozenset[str], every: bool, changes: bool
         yield Part("the record would be explained with:", (*shown, *more))
 
 
-def _rejected(rejection: Rejection, every: bool) -> Iterator[Part]:
-    yield Part(f"nothing explains {observed(rejection.at)}", ())
+def _rejected(rejection: Rejection, every: bool, rename: Rename) -> Iterator[Part]:
+    at = rename(observed(rejection.at))
+    if rejection.after:
+        yield Part(f"nothing explains that it is over with {at}", ())
+    else:
+        yield Part(f"nothing explains {at}", ())
     shown = rejection.expected if every else rejection.expected[:MOST_ALLOWED]
     allowed = tuple(f"{one.words} ({one.written})" if one.written else one.words for one in shown)
     left = len(rejection.expected) - len(shown)
@@ -136,8 +135,8 @@ def _rejected(rejection: Rejection, every: bool) -> Iterator[Part]:
         yield Part("not so there, though it would have to be:", rejection.failed)
 
 
-def _broken(one: Broken, found: Explained, known: frozenset[str]) -> Part:
-    where = f" ({observed(one.at)})" if one.at else ""
+def _broken(one: Broken, found: Explained, known: frozenset[str], rename: Rename) -> Part:
+    where = f" ({rename(observed(one.at))})" if one.at else ""
     whose = "the model has such runs too: a known defect of the stack" if one.predicted else None
     news = "it is known, and does not count (--known)" if one.prop in known else None
     props = {prop.name: prop for prop in found.case.system.properties}

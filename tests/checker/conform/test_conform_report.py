@@ -57,10 +57,10 @@ def explained(name: str, answer: Answer = Answer.ACCEPTED, **more: object) -> Ex
 def rejected(name: str, line: int = 23, had: int = 20) -> Explained:
     rejection = Rejection(
         observation(line, position=0),
-        (Allowed("reader-0 gets the next", "client: token (position 20)"),),
+        (Allowed("w7 gets the next", "client: token (position 20)"),),
         (f"delivered is {had}, and not 0",),
     )
-    broken = Broken(PROP, "reader-1 got a token twice.", observation(line, position=0), False)
+    broken = Broken(PROP, "w9 got a token twice.", observation(line, position=0), False)
     return explained(name, Answer.REJECTED, rejection=rejection, broken=(broken,))
 
 
@@ -142,6 +142,16 @@ def test_a_rejection_is_told_with_all_that_is_known_of_it(
         assert part in told
     assert "reader-" not in told, "the names are those of the logs"
     assert "1. " not in told, "the run is told with -v"
+
+
+def test_what_is_missing_at_the_end_is_told_after_the_last_record(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = rejected("r1")
+    assert found.rejection is not None
+    over = attrs.evolve(found, rejection=attrs.evolve(found.rejection, after=True))
+    told = shown(capture(over), capsys)
+    assert "nothing explains that it is over with client: token (position 0)" in told
 
 
 def test_with_v_the_run_is_told_with_what_was_recorded_of_it(
