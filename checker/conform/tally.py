@@ -41,7 +41,7 @@ def kind_of(found: Explained) -> Kind:
     rejection = found.rejection
     at = (rejection.at.kind, tuple(map(_shape, rejection.failed))) if rejection else ()
     broken = tuple((one.prop, one.predicted) for one in found.broken)
-    return (found.answer, at, broken, _shape(found.reason or ""), found.changes)
+    return (found.answer, at, broken, _shape(found.reason or ""))
 
 
 def _shape(text: str) -> str:

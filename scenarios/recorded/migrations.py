@@ -55,10 +55,13 @@ class Migration:
         return "prefilled apart, KV moved" if self.handed_over else "prefilled anew"
 
 
-def migrations(own: Iterable[Noted], common: Iterable[Noted] = ()) -> tuple[Migration, ...]:
+def migrations(
+    own: Iterable[Noted], common: Iterable[Noted] = (), one_host: bool = False
+) -> tuple[Migration, ...]:
     """Every attempt of a request that ended in an error.
 
-    own: what was noted of the request; common: of all of them, such as faults.
+    own: what was noted of the request; common: of all of them, such as faults. one_host: whether
+    somebody vouches for it that all clocks are one.
     """
     mine = list(own)
     told = _Told(
@@ -66,6 +69,7 @@ def migrations(own: Iterable[Noted], common: Iterable[Noted] = ()) -> tuple[Migr
         tuple(n.observation.time for n in _by(mine, "client") if n.observation.kind == "token"),
         tuple(_by(common, "operator")),
         _names((*mine, *common)),
+        one_host,
     )
     return tuple(told.migrations())
 
@@ -85,13 +89,14 @@ def _names(noted: Iterable[Noted]) -> dict[str, str]:
 @frozen
 class _Told:
     """What was noted of a request: by the frontend in its order, when the client got its tokens,
-    the faults of all, and the names of workers.
+    the faults of all, the names of workers, and whether all clocks are one.
     """
 
     frontend: tuple[Noted, ...]
     tokens: tuple[float | None, ...]
     faults: tuple[Noted, ...]
     names: dict[str, str] = field(factory=dict)
+    one_host: bool = False
 
     def migrations(self) -> Iterator[Migration]:
         """One for each failure that the frontend tells of."""
@@ -164,7 +169,7 @@ class _Told:
         at = one.observation.time
         if not faults:
             return None, None, "no operator tells of a fault there"
-        comparable = [fault for fault in faults if fault.clock == one.clock]
+        comparable = [f for f in faults if self.one_host or f.clock == one.clock]
         if not comparable or at is None:
             kind = faults[-1].observation.kind
             return kind, None, f"the clocks {faults[-1].clock} and {one.clock} cannot be compared"

@@ -42,6 +42,12 @@ def test_clocks_of_different_hosts_are_not_compared() -> None:
     assert found.untold == "the clocks other and host cannot be compared"
 
 
+def test_whoever_vouches_for_one_host_has_them_compared() -> None:
+    fault = noted("operator", "hang", 1.25, "other", worker="w0")
+    (found,) = migrations(OWN, [*NAMES, fault], one_host=True)
+    assert round(found.detection_s or 0, 6) == 2.95
+
+
 def test_faults_of_other_workers_and_later_ones_are_none_of_its_own() -> None:
     (found,) = migrations(
         OWN,
