@@ -1,0 +1,1 @@
+"""What is written down of each step of the world, by whom."""
