@@ -24,12 +24,11 @@ from rackproof.model.build.indexed import indexed
 from rackproof.model.build.linked import linked
 from rackproof.model.build.serving import serving
 from rackproof.model.build.stored import stored
-from rackproof.model.evidence.indexed import of_caches
+from rackproof.model.evidence import evidence
 from rackproof.model.kernel import Property, Quantity, System, Transition
 from rackproof.model.picture import picture
 from rackproof.model.protocol import Protocol
 from rackproof.model.scope import Scope
-from rackproof.model.sorts import Prefixes, Workers
 from rackproof.model.store import gets, loss, puts, room
 from rackproof.model.timing.clock import timing
 from rackproof.model.timing.deployment import Deployment
@@ -113,5 +112,5 @@ def build(
         given=given,
         timing=timing(protocol, scope, placement, deployment, timeouts),
         picture=picture(scope, placement, names),
-        evidence=of_caches(names[Workers], names[Prefixes]) if scope.prefixes else None,
+        evidence=evidence(names),
     )

@@ -40,9 +40,9 @@ CONSUMERS: Final = (
 def of_caches(workers: Sequence[str], prefixes: Sequence[str]) -> Evidence:
     """The evidence of a world with caches, whose workers and prefixes have these names.
 
-    A worker's log says ``event`` (its number, the life of its engine) and then what the event tells:
-    ``stored`` or ``removed`` (block), ``cleared``; or that a number is ``missing``. The router's
-    says which blocks ``entered`` its index and which ``left`` it (worker, block).
+    A worker's log says ``event`` (its number, the life of its engine) and then what the event
+    tells: ``stored`` or ``removed`` (block), ``cleared``; or that a number is ``missing``. The
+    router's says which blocks ``entered`` its index and which ``left`` it (worker, block).
     """
 
     def records(before: World, firing: Firing, after: World) -> Sequence[Record]:

@@ -1,4 +1,4 @@
-"""What was read of a log of KV events: batches of changes, each with the number it was sent under."""
+"""What was read of a log of KV events: batches of changes, each under the number it was sent as."""
 
 from __future__ import annotations
 

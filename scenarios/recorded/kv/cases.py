@@ -1,4 +1,4 @@
-"""From a file with KV events to cases: of the numbers of each publisher, and of each block's life."""
+"""From a file with KV events to cases: of each publisher's numbers, and of each block's life."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def kv_cases(
     """The cases of a file with KV events, in one pass over it.
 
     base: the stack, with mechanisms of its own. mapping: what the file was written by (see
-    ``MAPPINGS``), by default what is recognised. doubt is told what cannot be read. Memory grows with
-    the blocks that are cached at a time, not with the file.
+    ``MAPPINGS``), by default what is recognised. doubt is told what cannot be read. Memory grows
+    with the blocks that are cached at a time, not with the file.
     """
     worlds, publishers = Worlds(base or Bundled()), dict[str, Publisher]()
     for batch in batches(path, doubt, mapping):

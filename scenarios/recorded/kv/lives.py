@@ -1,9 +1,9 @@
 """The life of each block in a cache: stored, with its parent there, until it is removed.
 
-A case has one life of one block: that its parent was stored (if it has one), that it was stored, and
-how that ended. That is exact. Whatever was observed of a block last says whether it is there, and the
-model asks nothing else: a block is stored where it is not and its parent is, evicted where it is and
-none that continues it is. Each of these is asked in one case, in a world of the two blocks.
+A case has one life of one block: that its parent was stored (if it has one), that it was stored,
+and how that ended. That is exact. Whatever was observed of a block last says whether it is there,
+and the model asks nothing else: a block is stored where it is not and its parent is, evicted where
+it is and none that continues it is. Each of these is asked in one case, of the two blocks.
 """
 
 from __future__ import annotations
@@ -158,11 +158,11 @@ class Cache:
         self.known = known
 
     def _life(self, block: Block, there: Held, end: tuple[str, Batch] | None) -> Case:
-        """The case of a life, and how it ended: of a block behind its parent; of one that ends while
-        another one is there that needs it, with that one behind it.
+        """The case of a life, and how it ended: of a block behind its parent; of one that is
+        removed while another one is there that needs it, with that one behind it.
         """
-        kind = end[0] if end else ""
-        if kind == "removed" and there.children:
+        removed = end is not None and end[0] == "removed"
+        if there.children and (removed or there.place is None):
             child = next(iter(there.children))
             return self._pair((block, there), (child, self.held[child]), 0, end)
         above = None if there.parent is None else self.held[there.parent]
@@ -185,10 +185,9 @@ class Cache:
                 log.append(_seen("stored", prefix, held.place, held.time))
         if end is not None:
             kind, batch = end
-            prefix = None if kind == "cleared" else ending - (above is None)
-            log.append(_seen(kind, prefix, batch.place, batch.time))
-        told = f"was stored at {self.publisher}, of which the record does not tell"
-        missing = tuple(f"that block {block} {told}" for block in unseen)
+            ended = None if kind == "cleared" else ending - (above is None)
+            log.append(_seen(kind, ended, batch.place, batch.time))
+        missing = tuple(f"event that stored block {item} at {self.publisher}" for item in unseen)
         parent = None if above is None else above[0]
         return self._case(below[0], parent, tuple(log), len(unseen), missing)
 

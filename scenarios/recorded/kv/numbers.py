@@ -1,9 +1,9 @@
 """The numbers of a publisher's events, cut where they do not go on by one.
 
-A case has the turn from one run of numbers to the next: the last number before it, what is missing,
-the first number after it and the one behind. That is exact: the model counts from 0 in each life and
-by one from event to event, whatever the number, so that numbers may be put close together as long as
-0 stays 0, equal ones equal, and the next one the next one.
+A case has the turn from one run of numbers to the next: the last number before it, what is
+missing, the first number after it and the last one of the run. That is exact: the model counts from
+0 in each life and by one from event to event, whatever the number, so that numbers may be put close
+together as long as 0 stays 0, equal ones equal, and the next one the next one.
 """
 
 from __future__ import annotations
@@ -104,11 +104,8 @@ class Numbers:
 def _case(publisher: str, start: Start, behind: Batch | None, worlds: Worlds) -> Case:
     """The case of a turn, with small numbers."""
     small = SMALL[start.turn]
-    due = (
-        1
-        if start.turn is Turn.BACK and _number(start.before) == _number(start.batch)
-        else small.due
-    )
+    repeated = start.turn is Turn.BACK and _number(start.before) == _number(start.batch)
+    due = 1 if repeated else small.due
     log = [_event("event", start.before, due)] if start.before and due else []
     log += [_event("missing", start.batch, number) for number in small.missing]
     log += [_event("event", start.batch, small.first)]
@@ -157,16 +154,17 @@ def _hidden(publisher: str, start: Start) -> tuple[str, ...]:
     """What is not known of a publisher, without which nothing is accepted."""
     number = _number(start.batch)
     if start.turn is Turn.JOINED:
-        return (f"{_events(0, number)} of {publisher}, which were sent before the record begins",)
+        return (f"{_events(0, number)} of {publisher}",)
     if start.turn is Turn.GAP:
-        return (f"{_events(_number(start.before) + 1, number)} of {publisher}, which are missing",)
+        return (f"{_events(_number(start.before) + 1, number)} of {publisher}",)
     if start.turn is Turn.BACK:
         return (
-            f"{_events(0, number)} of {publisher} in a new life of its engine, or which publisher "
-            "each event is from",
+            f"{_events(0, number)} of {publisher} after it started again (or word of which of "
+            "several publishers each event is from)",
         )
     return ()
 
 
 def _events(first: int, behind: int) -> str:
-    return f"event {first}" if behind - first == 1 else f"events {first} to {behind - 1}"
+    which = f"event {first}" if behind - first == 1 else f"events {first} to {behind - 1}"
+    return f"record of {which}"

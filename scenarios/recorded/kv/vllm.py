@@ -1,4 +1,4 @@
-"""KV events as vLLM and SGLang send them: [topic, number, batch], the batch in one of three encodings.
+"""KV events as vLLM and SGLang send them: [topic, number, batch], in one of three encodings.
 
 Batches and events were both lists first; then events became maps, in vLLM 0.28.0; then batches did
 too. A field that has its default is left out. Fields of lists are told by their place.

@@ -1,4 +1,4 @@
-"""The small worlds in which parts of a stream of KV events are explained: one worker and its router."""
+"""The small worlds in which parts of a stream of events are explained: a worker and its router."""
 
 from __future__ import annotations
 
