@@ -116,6 +116,7 @@ class Case:
     happen; steps of other kinds are filled in freely. called: what identifiers of the system are
     called in the logs. missing: logs without which nothing is accepted, in words. ended: whether
     the record goes to the end of the run, so that what has not happened by then did not happen.
+    numbered: what positions and numbers of tokens stand for in the logs, where some were taken out.
     """
 
     name: str
@@ -125,3 +126,4 @@ class Case:
     called: Mapping[str, str] = field(factory=dict)
     missing: tuple[str, ...] = ()
     ended: bool = False
+    numbered: Mapping[int, int] = field(factory=dict)
