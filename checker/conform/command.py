@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Final
 
 import click
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from rackproof.checker import interrupts
 from rackproof.checker.conform.conformity import MOST_IN_FULL, Conformity, Told
-from rackproof.checker.conform.explain import explain
-from rackproof.checker.conform.moves import Moves
+from rackproof.checker.conform.explainer import Explainer
 from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.search import Limits
 from rackproof.checker.conform.sources import Source, captures_in
-from rackproof.checker.conform.tally import Tally, is_plain, kind_of, status_of
+from rackproof.checker.conform.tally import Kind, Tally, is_plain, kind_of, status_of
 from rackproof.checker.explain.asked import changes as change_options
 from rackproof.checker.explain.asked import duration, line
 from rackproof.checker.report.conform.data import as_data, case_as_data
@@ -32,7 +31,6 @@ from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verdicts import counted
 from rackproof.checker.verify import failure
-from rackproof.model.kernel import System
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.errors import unknown
 from rackproof.scenarios.worlds import InputError
@@ -43,31 +41,29 @@ OFTEN: Final = 16
 """Cases between two words on how far it is."""
 
 
-@define(eq=False)
-class Explainer:
-    """Explains cases one by one; what was explored of a world is kept for the next one of it."""
+class Answers:
+    """What came of cases, one by one; with the changes of mechanisms that would explain them, of
+    the first rejected ones of a kind or of all.
+    """
 
-    limits: Limits = field(factory=Limits)
-    all_changes: bool = False
-    _moves: dict[System, Moves] = field(factory=dict, init=False)
-    _kinds: set[object] = field(factory=set, init=False)
+    def __init__(self, limits: Limits, all_changes: bool = False) -> None:
+        """Nothing is known yet."""
+        self._plain = Explainer(limits)
+        self._changed = Explainer(limits, changes=True)
+        self._all = all_changes
+        self._kinds: set[Kind] = set()
 
-    def explain(self, case: Case) -> Explained:
-        """What came of one case; with the changes that would explain it, where it is rejected."""
-        if case.system not in self._moves:
-            self._moves[case.system] = Moves(case.system)
-        moves = self._moves[case.system]
-        found = explain(case, self.limits, moves=moves)
-        if found.answer is Answer.REJECTED and self._wants_changes(found):
-            return explain(case, self.limits, changes=True, moves=moves)
-        return found
+    def of(self, case: Case) -> Explained:
+        """What came of one."""
+        found = self._plain.explain(case)
+        wanted = found.answer is Answer.REJECTED and self._wants_changes(kind_of(found))
+        return self._changed.explain(case) if wanted else found
 
-    def _wants_changes(self, found: Explained) -> bool:
-        kind = kind_of(found)
-        if self.all_changes or (kind not in self._kinds and len(self._kinds) < MOST_CHANGED):
+    def _wants_changes(self, kind: Kind) -> bool:
+        new = kind not in self._kinds and len(self._kinds) < MOST_CHANGED
+        if new:
             self._kinds.add(kind)
-            return True
-        return False
+        return new or self._all
 
 
 def told_of(found: Explained, conformity: Conformity) -> None:
@@ -168,9 +164,9 @@ class _Conform:
         capture = self.source.capture(path, found.doubts.add)
         found.noun = capture.noun
         limits = evolve(Limits(), seconds=self.session.options.seconds)
-        explainer = Explainer(limits, self.all_changes)
+        answers = Answers(limits, self.all_changes)
         for case in capture.cases():
-            told_of(explainer.explain(case), found)
+            told_of(answers.of(case), found)
             if found.tally.count % OFTEN == 0:
                 ticker.says(counted(found.tally.count, found.noun))
         found.checked, found.unchecked = capture.checked(), capture.unchecked()

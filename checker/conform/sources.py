@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field, frozen
 
-from rackproof.model.kernel import Observation, Place, System
+from rackproof.model.kernel import Place, System
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.changes import Change, as_map, told
 from rackproof.scenarios.worlds import InputError, load_world, split_target
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rackproof.scenarios.schema import Bundled
 
 NEUTRAL: Final = "neutral"
-FACTS: Final = "facts"
 
 Tell = Callable[[Place, str], None]
 """Told of whatever cannot be read."""
@@ -371,7 +370,8 @@ class Runs:
     witnesses: Counter[str] = field(factory=Counter)
 
     def cases(self) -> Iterator[Case]:
-        """Each run, in the world as it is."""
+        """Each run; what is about none of them is of all."""
+        from rackproof.checker.conform.own import case_of_world  # noqa: PLC0415
         from rackproof.scenarios.recorded.mapping import find_mapping  # noqa: PLC0415
         from rackproof.scenarios.recorded.reader import read  # noqa: PLC0415
 
@@ -382,27 +382,11 @@ class Runs:
         common: list[Noted] = []
         for noted in read(self.path, find_mapping(self.world.mapping or NEUTRAL), doubt):
             (common if noted.about is None else own.setdefault(noted.about, [])).append(noted)
-        for about, notes in (own or {str(self.path): []}).items():
-            found = self._case(about, [*common, *notes])
+        for name, notes in (own or {self.path.stem: []}).items():
+            found = case_of_world(self.world.system, [*common, *notes], name)
+            self.witnesses.update(seen.witness for log in found.logs for seen in log)
             if any(found.logs):
                 yield found
-
-    def _case(self, name: str, noted: Sequence[Noted]) -> Case:
-        logs: dict[tuple[str, str], list[Observation]] = {}
-        complete: set[tuple[str, str]] = set()
-        for one in noted:
-            seen = one.observation
-            if seen.witness == FACTS:
-                by, kinds = str(seen.values.get("by")), str(seen.values.get("kinds", ""))
-                complete |= (
-                    {(by, kind) for kind in kinds.split()} if seen.kind == "complete" else set()
-                )
-            else:
-                file = seen.place.file if seen.place else ""
-                logs.setdefault((file, seen.witness), []).append(seen)
-                self.witnesses[seen.witness] += 1
-        kept = tuple(tuple(log) for log in logs.values())
-        return Case(name, self.world.system, kept, frozenset(complete))
 
     def checked(self) -> Sequence[str]:
         """How much was written by whom."""
