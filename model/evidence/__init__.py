@@ -1,0 +1,36 @@
+"""What is recorded of each step of the serving world: by the client, the frontend, the workers, the
+operator and discovery, each in a log of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rackproof.model.evidence.client import client
+from rackproof.model.evidence.forced import forced
+from rackproof.model.evidence.frontend import frontend
+from rackproof.model.evidence.operators import discovery, operator
+from rackproof.model.evidence.step import Step
+from rackproof.model.evidence.workers import worker
+from rackproof.model.kernel import Evidence, Firing, Identifiers, Record
+from rackproof.model.sorts import Workers
+from rackproof.model.world import World
+
+WITNESSES = (frontend, client, worker, operator, discovery)
+"""Each writes of a step what it knows of it, in the order in which it does."""
+
+
+def evidence(names: Mapping[Identifiers, Sequence[str]]) -> Evidence:
+    """What is recorded in a world whose identifiers are called so."""
+    workers = tuple(names[Workers])
+
+    def records(before: World, firing: Firing, after: World) -> Sequence[Record]:
+        step = Step(workers, before, firing.transition.name, _chosen(firing), after)
+        return tuple(record for witness in WITNESSES for record in witness(step))
+
+    return Evidence(records, forced(workers))
+
+
+def _chosen(firing: Firing) -> dict[str, int]:
+    parameters = (name for name, _ in firing.transition.parameters)
+    return dict(zip(parameters, firing.arguments, strict=True))
