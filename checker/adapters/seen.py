@@ -19,11 +19,14 @@ def finish(request: str, **aside: Value) -> Observation:
     return _of(request, "client", "finish", {}, aside)
 
 
-def usage(request: str, more: bool, completion: int) -> Observation:
+def usage(request: str, more: bool, completion: int | None = None) -> Observation:
     """The client got a usage. more: it counts prompt tokens that are none of the client's prompt.
-    completion: the tokens of the answer that it counts.
+    completion: the tokens of the answer that it counts, where they are looked at.
     """
-    return _of(request, "client", "usage", {"more": more, "completion": completion}, {})
+    values: dict[str, Value] = {"more": more}
+    if completion is not None:
+        values["completion"] = completion
+    return _of(request, "client", "usage", values, {})
 
 
 def error(request: str, **aside: Value) -> Observation:
@@ -41,14 +44,16 @@ def dispatch(request: str, attempt: int, worker: str, delivered: int) -> Observa
 
     delivered: how many tokens of the output the attempt is told of, behind which it goes on.
     """
-    values = {"attempt": attempt, "worker": worker, "delivered": delivered}
+    values: dict[str, Value] = {"attempt": attempt, "worker": worker, "delivered": delivered}
     return _of(request, "frontend", "dispatch", values, {})
 
 
 def failed(request: str, attempt: int, worker: str, why: str | None = None) -> Observation:
     """An attempt ended in an error. why: which, if it is known, such as ``disconnected``."""
     values: dict[str, Value] = {"attempt": attempt, "worker": worker}
-    return _of(request, "frontend", "failed", {**values, **({"error": why} if why else {})}, {})
+    if why is not None:
+        values["error"] = why
+    return _of(request, "frontend", "failed", values, {})
 
 
 def emitted(request: str, worker: str, position: int) -> Observation:
