@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from rackproof.checker.adapters.protocol import Kinds
-from rackproof.checker.trace import Step, Trace
-from rackproof.model.kernel import Firing, Observation, Record, System, evidence_of
+from rackproof.checker.conform.moves import Move, Moves
+from rackproof.checker.trace import Trace, run
+from rackproof.model.kernel import Observation, Record
 
 MOST: Final = 100_000
 """States that one batch of observations may take to explain."""
@@ -25,28 +26,19 @@ class TooMany(Exception):
     """There are too many runs to tell whether one explains what was seen."""
 
 
-@frozen
-class Move:
-    """A step that is possible in a state: what it leads to, and what is recorded of it."""
-
-    firing: Firing
-    after: Any
-    records: tuple[Record, ...]
-
-
 @frozen(eq=False)
 class Node:
-    """A state that a run may have come to.
+    """A state that a run may have come to, by its number.
 
     owed: records of its steps that were not seen yet, and must be. ordered: operations of which
     nothing is known but that they come after all that was seen before them. came: the node before,
     and the step from there. seen: how much of each log of the present batch is explained.
     """
 
-    state: Any
+    state: int
     owed: tuple[Record, ...] = ()
     ordered: tuple[Observation, ...] = ()
-    came: tuple[Node, Firing] | None = None
+    came: tuple[Node, Move] | None = None
     seen: tuple[int, ...] = ()
 
     @property
@@ -54,33 +46,6 @@ class Node:
         """What makes another run to the same place needless."""
         written = tuple((r.witness, r.kind, tuple(sorted(r.values.items()))) for r in self.owed)
         return self.state, written, len(self.ordered), self.seen
-
-
-@frozen(eq=False)
-class Moves:
-    """The steps of a world, state by state; what was asked once is kept."""
-
-    system: System
-    _firings: list[Firing] = field(init=False)
-    _known: dict[Any, tuple[Move, ...]] = field(init=False, factory=dict)
-
-    @_firings.default
-    def _every(self) -> list[Firing]:
-        return list(self.system.firings())
-
-    def __call__(self, state: Any) -> tuple[Move, ...]:
-        """The steps that are possible in a state."""
-        known = self._known.get(state)
-        if known is None:
-            known = self._known[state] = tuple(self._from(state))
-        return known
-
-    def _from(self, state: Any) -> Iterator[Move]:
-        records = evidence_of(self.system).records
-        for firing in self._firings:
-            after = firing.apply(self.system, state)
-            if after is not None:
-                yield Move(firing, after, tuple(records(state, firing, after)))
 
 
 @frozen(eq=False, slots=False)
@@ -98,7 +63,7 @@ class Explaining:
     @classmethod
     def at_start(cls, moves: Moves, complete: Kinds) -> Explaining:
         """Before anything was seen."""
-        return cls(moves, complete, (Node(moves.system.initial),))
+        return cls(moves, complete, (Node(0),))
 
     def after(self, batch: Sequence[Observation]) -> Explaining | Unexplained:
         """What explains a batch of observations too; or how far that goes."""
@@ -124,7 +89,7 @@ class Explaining:
         return {
             (move.firing.transition.name, name, of)
             for node in self.silently
-            for move in self.moves(node.state)
+            for move in self.moves.of(node.state)
             for name, of in move.firing.named(self.moves.system).items()
         }
 
@@ -138,23 +103,18 @@ class Explaining:
         return any(
             not node.owed
             and not node.ordered
-            and not any(move.firing.is_owed for move in self.moves(node.state))
+            and not any(move.owed for move in self.moves.of(node.state))
             for node in self.silently
         )
 
     def trace(self, node: Node) -> Trace:
         """The run to a node."""
-        firings = []
+        moves: list[Move] = []
         here: Node | None = node
         while here is not None and here.came is not None:
-            here, firing = here.came
-            firings.append(firing)
-        state, steps = self.moves.system.initial, []
-        for firing in reversed(firings):
-            after = firing.apply(self.moves.system, state)
-            steps.append(Step(self.moves.system, firing, state, after))
-            state = after
-        return Trace(self.moves.system, tuple(steps))
+            here, move = here.came
+            moves.append(move)
+        return run(self.moves.system, [move.firing for move in reversed(moves)])
 
     def _spread(self, starts: Sequence[Node], logs: Sequence[Sequence[Observation]]) -> list[Node]:
         """All nodes that can be reached by steps unseen and by steps that are in the logs.
@@ -176,15 +136,15 @@ class Explaining:
     def _onwards(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
         yield from self._paid(node, logs)
         blocked = {record.witness for record in node.owed}
-        for move in self.moves(node.state):
+        for move in self.moves.of(node.state):
             told = tuple(r for r in move.records if (r.witness, r.kind) in self.complete)
-            came = (node, move.firing)
+            came = (node, move)
             if not told:
-                yield evolve(node, state=move.after, came=came)
+                yield evolve(node, state=move.target, came=came)
             for at, record in enumerate(told):
                 if node.ordered and node.ordered[0].fits(record):
                     owed = (*node.owed, *told[:at], *told[at + 1 :])
-                    yield Node(move.after, owed, node.ordered[1:], came, node.seen)
+                    yield Node(move.target, owed, node.ordered[1:], came, node.seen)
             yield from self._seen(node, move, logs, blocked)
 
     def _paid(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
@@ -213,7 +173,7 @@ class Explaining:
             if seen is not None:
                 others = move.records[:at] + move.records[at + 1 :]
                 owed = (*node.owed, *(r for r in others if self._must(r) and r not in earlier))
-                yield Node(move.after, owed, node.ordered, (node, move.firing), seen)
+                yield Node(move.target, owed, node.ordered, (node, move), seen)
 
     def _must(self, record: Record) -> bool:
         return (record.witness, record.kind) in self.complete

@@ -20,7 +20,7 @@ from rackproof.checker.adapters.protocol import Ineffective
 from rackproof.checker.adapters.serving import CLIENT, USAGE, Adapter, Ask, Setup
 from rackproof.model.kernel import Observation
 
-SILENCE: Final = 400
+SILENCE: Final = 200
 """Milliseconds without a frame after which a frontend gives a stream up."""
 LEASE: Final = 300
 """Milliseconds after which discovery takes a worker that does not renew its lease off the list."""

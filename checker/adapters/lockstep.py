@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.explaining import Explaining, Moves, Unexplained
+from rackproof.checker.adapters.explaining import Explaining, Unexplained
 from rackproof.checker.adapters.protocol import Implementation, Ineffective, Operation
+from rackproof.checker.conform.moves import Moves
 from rackproof.model.kernel import Observation, System
 
 T = TypeVar("T")
