@@ -36,14 +36,17 @@ class Settings:
 
     workers: how many. migration_limit: retries of a request after its first dispatch.
     stream_timeout: seconds without a token after which a stream is given up; None for never.
-    pause: seconds between two tokens of a worker.
+    pause: seconds between two tokens of a worker. length: the output that ends by itself, in tokens;
+    None where it goes on up to the limit. emits: whether an engine that may generate nothing emits
+    a token all the same.
     """
 
     workers: int = 2
     migration_limit: int = 3
     stream_timeout: float | None = None
-    router: str = "round-robin"
     pause: float = 0.025
+    length: int | None = None
+    emits: bool = False
 
 
 class Software(Protocol):

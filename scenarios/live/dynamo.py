@@ -35,10 +35,10 @@ Engine = Literal["oracle", "mocker"]
 
 @frozen
 class Dynamo:
-    """Dynamo as it is installed for a Python, with one of the CPU engines."""
+    """Dynamo as it is installed for a Python, with the CPU engine of each worker."""
 
     python: Path
-    engine: Engine = "oracle"
+    engines: Sequence[Engine] = ()
 
     def environment(self, settings: Settings, folder: Path) -> Mapping[str, str]:
         """Everything on loopback, discovery by files, logs as JSON."""
@@ -61,13 +61,15 @@ class Dynamo:
             *(str(self.python), "-Im", "dynamo.frontend"),
             *("--http-host", LOOPBACK, "--http-port", str(port)),
             *("--migration-limit", str(settings.migration_limit)),
-            *("--router-mode", settings.router),
+            *("--router-mode", "round-robin"),
         ]
 
     def worker(self, settings: Settings, folder: Path, name: str) -> Sequence[str]:
-        """A worker of the engine that was asked for."""
+        """A worker of the engine that was asked for; an oracle, where nothing was."""
         model = str(write_model(folder / "model"))
-        if self.engine == "mocker":
+        number = int(name.removeprefix("w"))
+        engine = self.engines[number] if number < len(self.engines) else "oracle"
+        if engine == "mocker":
             ratio = MOCKED / 1000 / settings.pause
             return [
                 *(str(self.python), "-Im", "dynamo.mocker"),
@@ -79,6 +81,8 @@ class Dynamo:
             *("--model-path", model, "--model-name", MODEL),
             *("--record", str(folder / f"c{name}.jsonl"), "--hooks", str(folder / "hooks")),
             *("--pause", f"{settings.pause:g}"),
+            *(("--length", str(settings.length)) if settings.length is not None else ()),
+            *(("--emits",) if settings.emits else ()),
         ]
 
 

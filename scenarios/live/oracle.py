@@ -7,6 +7,7 @@ line. Files in ``--hooks`` tell it what to do at a position; the first worker th
 the file, by renaming it:
 
     {"do": "hold", "at": 20}          wait at position 20 until the file is gone
+    {"do": "hold", "at": "end"}       wait behind the finish reason, before the stream ends
     {"do": "exit", "at": "finish"}    die before the finish reason, all tokens sent
     {"do": "stall", "at": 20}         emit nothing more, and do not end
     {"do": "shutdown", "at": 20}      raise EngineShutdown
@@ -32,7 +33,7 @@ from dynamo.runtime import DistributedRuntime, dynamo_worker
 FIRST = 2000
 LONGEST = 4096
 POLL = 0.002
-FINISH = "finish"
+FINISH, END = "finish", "end"
 
 
 class Ended(Exception):
@@ -42,8 +43,9 @@ class Ended(Exception):
 class Oracle:
     """The engine: what it is asked, it answers from the positions alone."""
 
-    def __init__(self, name: str, record: TextIO, hooks: Path, pause: float) -> None:
-        self.name, self.record, self.hooks, self.pause = name, record, hooks, pause
+    def __init__(self, asked: argparse.Namespace, record: TextIO) -> None:
+        self.name, self.record, self.hooks = asked.name, record, Path(asked.hooks)
+        self.pause, self.length, self.emits = asked.pause, asked.length, asked.emits
 
     def note(self, event: str, rid: str, **more: Any) -> None:
         line = {"ts": time.time(), "pid": os.getpid(), "ev": event, "id": rid, **more}
@@ -60,6 +62,11 @@ class Oracle:
         self.note(
             "start", rid, n_in=len(tokens), already=already, max_tokens=asked, request=told
         )
+        if self.emits:
+            most = max(most, 1)
+        whole = self.length is not None and already < self.length <= already + most
+        if whole:
+            most = self.length - already
         if most < 1:  # as vLLM does
             self.note("refuse", rid, max_tokens=most)
             raise ValueError(f"max_tokens must be at least 1, got {most}.")
@@ -76,7 +83,8 @@ class Oracle:
             self.note("end", rid, sent=sent)
             return
         self.note("end", rid, sent=sent)
-        yield {"token_ids": [], "finish_reason": "length"}
+        yield {"token_ids": [], "finish_reason": "stop" if whole else "length"}
+        await self.heed(END, already + most, rid)
 
     async def heed(self, place: int | str, position: int, rid: str) -> int:
         """Do what a hook asks for here, and return the position that is emitted."""
@@ -141,8 +149,7 @@ async def serve(runtime: DistributedRuntime, asked: argparse.Namespace) -> None:
         runtime_config=_as_the_mocker(),
     )
     with Path(asked.record).open("a", encoding="utf-8") as record:
-        oracle = Oracle(asked.name, record, Path(asked.hooks), asked.pause)
-        await endpoint.serve_endpoint(oracle.generate)
+        await endpoint.serve_endpoint(Oracle(asked, record).generate)
 
 
 def main() -> None:
@@ -151,6 +158,8 @@ def main() -> None:
     for option in ("--name", "--model-path", "--model-name", "--record", "--hooks"):
         parser.add_argument(option, required=True)
     parser.add_argument("--pause", type=float, default=0.025)
+    parser.add_argument("--length", type=int, help="tokens after which an output ends by itself")
+    parser.add_argument("--emits", action="store_true", help="a token where none is left")
     asyncio.run(serve(parser.parse_args()))
 
 
