@@ -26,6 +26,7 @@ from rackproof.model.kernel import (
     Record,
     Scope,
     System,
+    evidence_of,
     holds,
     successors,
 )
@@ -312,7 +313,7 @@ def test_what_was_observed_is_forced_and_its_witness_followed_to_the_end() -> No
         return None
 
     system = lease()
-    evidence = evolve(recorded.evidence_of(system), forced=forced)
+    evidence = evolve(evidence_of(system), forced=forced)
     texts = ("start reader-0", "finish reader-0", "expire", "reuse", "start reader-1", "expire")
     case = Case("lease", evolve(system, evidence=evidence), (log(*texts),), KINDS)
     found = explain(case)

@@ -13,10 +13,13 @@ from naive import reachable
 from random_worlds import random_world
 from worlds import WORLDS, pool
 
-from rackproof.checker.conform.explain import explain
-from rackproof.checker.conform.outcome import Answer
+from rackproof.checker.conform.matching import Logs
+from rackproof.checker.conform.moves import Moves
+from rackproof.checker.conform.search import Limits, Search
 from rackproof.checker.conform.watch import Watch
+from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Evidence, Firing, Observation, Record, System, successors
+from rackproof.model.kernel.evidence import Case
 
 RUN = "run"
 
@@ -33,9 +36,7 @@ def test_the_state_of_a_run_is_among_those_it_may_be_in(seed: int) -> None:
     for complete in (kinds(system), frozenset(sorted(kinds(system))[1:])):
         watch = Watch(system, complete)
         for step in run.steps:
-            for record in recorded.evidence_of(system).records(
-                step.before, step.firing, step.after
-            ):
+            for record in recorded.records(Trace(system, (step,))):
                 if (record.witness, record.kind) in complete:
                     seen = Observation(record.witness, record.kind, record.values)
                     assert watch.observe(seen) is None
@@ -55,12 +56,13 @@ def test_a_watch_says_what_a_search_says_of_the_same_record(silent: tuple[str, .
         for keys in [[name for name, _ in each.parameters]]
         for values in itertools.product(*(names[key] for key in keys))
     ]
+    moves = Moves(system)
     for length in (1, 2, 3):
         for log in itertools.product(alphabet, repeat=length):
-            watch = Watch(system, complete)
+            watch = Watch(system, complete, moves)
             answers = [watch.observe(seen) is None for seen in log]
-            case = recorded.Case("pool", system, (log,), complete)
-            assert all(answers) == (explain(case).answer is Answer.ACCEPTED)
+            search = Search(moves, Logs(Case("pool", system, (log,), complete)), False, Limits())
+            assert all(answers) == (search.run() is not None)
 
 
 def test_what_was_expected_instead_is_said_at_once_and_the_run_goes_on() -> None:
@@ -96,7 +98,7 @@ def test_what_was_done_is_taken_as_a_step_and_what_others_write_of_it_is_awaited
     assert not watch.may_be_over()
     wrong = watch.observe(Observation("reader", "line"))
     assert wrong is not None
-    assert [one.written for one in wrong.expected][0] == "reader start"
+    assert wrong.expected[0].written == "reader start"
     assert watch.observe(Observation("reader", "start")) is None
     assert watch.observe(Observation("reader", "line")) is None
     assert watch.may_be_over()
