@@ -3,7 +3,8 @@
 A case has one life of one block: that its parent was stored (if it has one), that it was stored,
 and how that ended. That is exact. Whatever was observed of a block last says whether it is there,
 and the model asks nothing else: a block is stored where it is not and its parent is, evicted where
-it is and none that continues it is. Each of these is asked in one case, of the two blocks.
+it is and none that continues it is. Each of these is asked in one case, of the two blocks. A case
+goes to the end of the life: what the index makes of it is looked at when nothing more comes.
 """
 
 from __future__ import annotations
@@ -204,7 +205,8 @@ class Cache:
         chain = (block,) if parent is None else (parent, block)
         called.update(zip(NAMES, (f"block {item}" for item in chain), strict=False))
         system = self.worlds.world(len(chain), held)
-        return case(f"block {block} of {self.publisher}", system, log, KINDS, called, missing)
+        name = f"block {block} of {self.publisher}"
+        return case(name, system, log, KINDS, called, missing, ended=True)
 
 
 def _seen(kind: str, prefix: int | None, place: Place, time: float | None) -> Observation:
