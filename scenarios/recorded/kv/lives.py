@@ -21,6 +21,8 @@ from rackproof.scenarios.recorded.kv.worlds import WORKER, Worlds, case, complet
 
 KINDS: Final = complete("stored", "removed", "cleared", "missing")
 NAMES: Final = ("prefix-0", "prefix-1")
+REMEMBERED: Final = 100_000
+"""How many blocks of a cache that was not empty at the start are remembered to be gone."""
 
 
 @define(eq=False)
@@ -68,10 +70,10 @@ class Cache:
     def _store(self, block: Block, parent: Block | None, batch: Batch) -> Iterator[Case]:
         """A block is stored that was not there."""
         self.gone.discard(block)
+        above = None if parent is None else self._above(parent)
         new = self.held[block] = Held(batch.place, batch.time)
         if parent is None:
             return
-        above = self._above(parent)
         if above is None:
             yield self._case(block, parent, (_seen("stored", 1, batch.place, batch.time),))
             return
@@ -130,7 +132,13 @@ class Cache:
         yield self._life(block, there, ("removed", batch))
         self._let_go(block, there)
         if not self.known:
-            self.gone.add(block)
+            self._note_gone(block)
+
+    def _note_gone(self, block: Block) -> None:
+        """Remember that a block is gone; what is forgotten is not known: weaker, never wrong."""
+        if len(self.gone) >= REMEMBERED:
+            self.gone.clear()
+        self.gone.add(block)
 
     def _may_have_more(self, remaining: int | None) -> bool:
         """Whether copies may be left that were stored before the record begins."""
