@@ -1,5 +1,5 @@
 """What is recorded of each step of the serving world: by the client, the frontend, the workers, the
-operator and discovery, each in a log of its own.
+operator and discovery, each in a log of its own; and, where there are caches, of what is in them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from rackproof.model.evidence.client import client
 from rackproof.model.evidence.forced import forced
 from rackproof.model.evidence.frontend import frontend
+from rackproof.model.evidence.indexed import of_caches
 from rackproof.model.evidence.operators import discovery, operator
 from rackproof.model.evidence.step import Step
 from rackproof.model.evidence.workers import worker
 from rackproof.model.kernel import Evidence, Firing, Identifiers, Record
-from rackproof.model.sorts import Workers
+from rackproof.model.sorts import Prefixes, Workers
 from rackproof.model.world import World
 
 WITNESSES = (frontend, client, worker, operator, discovery)
@@ -23,12 +24,14 @@ WITNESSES = (frontend, client, worker, operator, discovery)
 def evidence(names: Mapping[Identifiers, Sequence[str]]) -> Evidence:
     """What is recorded in a world whose identifiers are called so."""
     workers = tuple(names[Workers])
+    cached = of_caches(workers, tuple(names[Prefixes]))
 
     def records(before: World, firing: Firing, after: World) -> Sequence[Record]:
         step = Step(workers, before, firing.transition.name, _chosen(firing), after)
-        return tuple(record for witness in WITNESSES for record in witness(step))
+        found = (record for witness in WITNESSES for record in witness(step))
+        return (*cached.records(before, firing, after), *found) if names[Prefixes] else tuple(found)
 
-    return Evidence(records, forced(workers))
+    return Evidence(records, cached.forced if names[Prefixes] else forced(workers))
 
 
 def _chosen(firing: Firing) -> dict[str, int]:

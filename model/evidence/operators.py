@@ -10,13 +10,18 @@ from rackproof.model.kernel import Record
 
 OPERATOR: Final = "operator"
 DISCOVERY: Final = "discovery"
-DEEDS: Final = ("crash", "hang", "resume", "drain", "restart")
+DEEDS: Final = {
+    **{name: name for name in ("crash", "hang", "resume", "drain", "restart")},
+    "engine_restart": "restart",
+    "rejoin": "restart",
+}
+"""What an operator calls each step that is a deed of theirs."""
 
 
 def operator(step: Step) -> Iterator[Record]:
     """What was done to a worker."""
     if step.name in DEEDS:
-        yield Record(OPERATOR, step.name, {"worker": step.workers[step.ids["worker"]]})
+        yield Record(OPERATOR, DEEDS[step.name], {"worker": step.workers[step.ids["worker"]]})
 
 
 def discovery(step: Step) -> Iterator[Record]:
