@@ -26,7 +26,7 @@ class Stream:
 
     tokens: the numbers of the tokens. finish: the finish reason. error: the code of an error event,
     or of the response. end: how the stream ended: ``done``, ``end`` (without a word), ``left``, or
-    the error of the connection; None while it goes on.
+    the error of the connection; None while it goes on. late: tokens that came behind the finish.
     """
 
     def __init__(self, port: int, tag: str, body: dict[str, Any], folder: Path) -> None:
@@ -35,6 +35,7 @@ class Stream:
         self.tokens: list[int] = []
         self.times: list[float] = []
         self.finish: str | None = None
+        self.late: list[int] = []
         self.usage: dict[str, Any] | None = None
         self.error: str | None = None
         self.id: str | None = None
@@ -138,7 +139,8 @@ class Stream:
             self.usage = said.get("usage") or self.usage
             for choice in said.get("choices", ()):
                 found = _TOKEN.findall(choice.get("delta", {}).get("content") or "")
-                self.tokens += [int(number) for number in found]
+                self.tokens += map(int, found)
+                self.late += map(int, found if self.finish else ())
                 self.times += [time.monotonic()] * len(found)
                 self.finish = choice.get("finish_reason") or self.finish
             self._news.notify_all()

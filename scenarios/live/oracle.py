@@ -59,9 +59,7 @@ class Oracle:
         asked = request["stop_conditions"].get("max_tokens")
         most = LONGEST if asked is None else asked
         told = {key: value for key, value in request.items() if key != "token_ids"}
-        self.note(
-            "start", rid, n_in=len(tokens), already=already, max_tokens=asked, request=told
-        )
+        self.note("start", rid, n_in=len(tokens), already=already, max_tokens=asked, request=told)
         if self.emits:
             most = max(most, 1)
         whole = self.length is not None and already < self.length <= already + most
@@ -134,7 +132,7 @@ def _as_the_mocker() -> ModelRuntimeConfig:
     return config
 
 
-@dynamo_worker()
+@dynamo_worker()  # type: ignore[untyped-decorator]
 async def serve(runtime: DistributedRuntime, asked: argparse.Namespace) -> None:
     """Register the model and serve it until somebody ends the process."""
     endpoint = runtime.endpoint("dynamo.backend.generate")
