@@ -388,6 +388,100 @@ def verify(
     return session.verify(targets)
 
 
+@cli.command(epilog="Example: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete --stack dynamo")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--stack", metavar="NAME", help="The stack that was recorded.")
+@click.option("--world", metavar="FILE.py:NAME", help="Or a world of your own.")
+@SET
+@click.option(
+    "--mapping", metavar="NAME|FILE", help="What the logs mean (default: as their lines look)."
+)
+@click.option(
+    "--known", multiple=True, metavar="PROPERTY", help="Broken, and no news; more than once."
+)
+@click.option(
+    "--retry-limit",
+    type=click.IntRange(0, 16),
+    metavar="N",
+    help="Of the frontend, where no log tells.",
+)
+@click.option(
+    "--timeout",
+    "timeouts",
+    multiple=True,
+    metavar="NAME=DURATION",
+    help="Of this system, such as stream-timeout=3s, for what is predicted; more than once.",
+)
+@click.option(
+    "--one-host", is_flag=True, help="All clocks are of one host: tell when faults were noticed."
+)
+@click.option(
+    "--explain-changes",
+    is_flag=True,
+    help="Tell every change of a mechanism that would explain what is rejected.",
+)
+@click.option("--time-limit", type=DURATION, help="For each request, such as 10s.")
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
+@click.option(
+    "--summary", type=OUTPUT, metavar="FILE", help="Also write a summary in Markdown (-: stdout)."
+)
+@output
+def conform(
+    paths: Sequence[str],
+    stack: str | None,
+    world: str | None,
+    changes: tuple[Change, ...],
+    mapping: str | None,
+    known: Sequence[str],
+    retry_limit: int | None,
+    timeouts: Sequence[str],
+    one_host: bool,
+    explain_changes: bool,
+    time_limit: float | None,
+    junit: str | None,
+    summary: str | None,
+    json_file: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Hold recorded runs against the model: is there a run of it that explains them?
+
+    A PATH is the folder of a capture (logs of one system, such as Dynamo's JSONL with the streams of
+    its clients), a folder of such folders, or a single log. Each request is explained by itself.
+
+    A request is accepted if some run of the model would have been recorded as it was. It is
+    rejected with the first record that no run explains, what the model allowed instead, and the
+    properties that are broken by it. It is inconclusive where a log is missing without which that
+    cannot be told. An accepted request may break properties too: then every run that explains it
+    does, and the defect is one that the model of the stack has.
+
+    Exit status: 0 all accepted; 1 a request is rejected, or breaks a property that is not --known;
+    2 bad input; 3 inconclusive. How to read the answer is told in docs/conformance.md.
+    """
+    from rackproof.checker.conform.command import Conform  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    if (stack is None) == (world is None):
+        raise click.UsageError("say what was recorded: --stack NAME, or --world FILE.py:NAME")
+    options = Options(seconds=time_limit, changes=changes)
+    session = Session(
+        options, int(verbose) - int(quiet), json_file, junit, summary_file=summary
+    )
+    asked = Conform(
+        session,
+        stack,
+        world,
+        mapping,
+        frozenset(known),
+        retry_limit,
+        dict(_setting(text, "--timeout") for text in timeouts),
+        one_host,
+        explain_changes,
+    )
+    return asked.tell(paths)
+
+
 @cli.command(epilog="Example: rackproof cuts stack:dynamo --exam crash --at-most 2")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option(
@@ -522,17 +616,17 @@ def cost(
     return Cost(session, values, exam, fixed).tell(targets)
 
 
-def _setting(text: str) -> tuple[str, float]:
+def _setting(text: str, option: str = "--set") -> tuple[str, float]:
     """A name and its duration, which may be none at all."""
     name, _, amount = text.partition("=")
     if not name.strip() or not amount.strip():
-        raise click.UsageError(f"--set {text}: write NAME=DURATION, such as lease=5s")
+        raise click.UsageError(f"{option} {text}: write NAME=DURATION, such as lease=5s")
     if amount.strip() in ("0", "0s"):
         return name.strip(), 0.0
     try:
         return name.strip(), quantities.duration(amount)
     except ValueError as error:
-        raise click.UsageError(f"--set {name}: {error}") from None
+        raise click.UsageError(f"{option} {name}: {error}") from None
 
 
 @cli.command(

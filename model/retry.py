@@ -133,7 +133,7 @@ def dispatch(world: World, request: int, worker: int) -> World | None:
     role = world.roles[worker]
     if role == Role.DECODE or not chosen(world, request, worker, role):
         return None
-    return _send(world, request, worker)
+    return send(world, request, worker)
 
 
 @transition(step, duration="dispatch", request=Requests, worker=Workers)
@@ -143,17 +143,17 @@ def dispatch_without_prefill(world: World, request: int, worker: int) -> World |
         return None
     if not chosen(world, request, worker, Role.DECODE) or first_choice(world, request):
         return None
-    return _send(world, request, worker)
+    return send(world, request, worker)
 
 
-def _send(world: World, request: int, worker: int) -> World:
+def send(world: World, request: int, worker: int) -> World:
     """Dispatch a request for the first time, or again."""
     endpoint, retry = world.endpoints[worker], world.retries[request]
     if retry.booked:
         return world.with_retry(request, refused=True).end(request, Phase.FAILED)
     following, dead = used(world, request), endpoint.process in CLOSED
     counted = world.protocol.count_failed_connects or not dead
-    world = _noted(world, request, worker).with_retry(
+    world = noted(world, request, worker).with_retry(
         request,
         current=following if counted else retry.current,
         in_round=retry.in_round + int(counted),
@@ -167,7 +167,7 @@ def _send(world: World, request: int, worker: int) -> World:
     return _begin(world, request, following, worker)
 
 
-def _noted(world: World, request: int, worker: int) -> World:
+def noted(world: World, request: int, worker: int) -> World:
     """Write down what is wrong with the choice of a worker; bind the session to it."""
     retry = world.retries[request]
     if world.sessions and world.roles[worker] != Role.PREFILL:
@@ -222,7 +222,7 @@ def dispatch_decode(world: World, request: int, attempt: int, worker: int) -> Wo
         return None
     if not chosen(world, request, worker, Role.DECODE):
         return None
-    world = _noted(world, request, worker)
+    world = noted(world, request, worker)
     world = world.with_retry(request, booked=retry.booked | {worker})
     if endpoint.process in CLOSED:
         return lose(world, request, attempt, worker, Error.CONNECT)

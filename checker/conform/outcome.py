@@ -35,12 +35,14 @@ class Rejection:
     """The first observation that nothing explains, after the longest run that explains the others.
 
     expected: what the model allowed there instead. failed: for the transitions that would write
-    such a record, the parts of their guards that were not so, in words with their values.
+    such a record, the parts of their guards that were not so, in words with their values. after:
+    whether all of it is explained, and something is missing after this observation.
     """
 
     at: Observation
     expected: tuple[Allowed, ...]
     failed: tuple[str, ...]
+    after: bool = False
 
 
 @frozen

@@ -24,6 +24,7 @@ from rackproof.model.build.indexed import indexed
 from rackproof.model.build.linked import linked
 from rackproof.model.build.serving import serving
 from rackproof.model.build.stored import stored
+from rackproof.model.evidence import evidence
 from rackproof.model.kernel import Property, Quantity, System, Transition
 from rackproof.model.picture import picture
 from rackproof.model.protocol import Protocol
@@ -111,4 +112,5 @@ def build(
         given=given,
         timing=timing(protocol, scope, placement, deployment, timeouts),
         picture=picture(scope, placement, names),
+        evidence=evidence(names),
     )

@@ -7,6 +7,7 @@ from rackproof.model.cache import IN_FLIGHT, Cache, Event
 from rackproof.model.index import Known
 from rackproof.model.rack import Placement
 from rackproof.model.scope import Scope
+from rackproof.model.sorts import Prefixes
 
 
 def indexed(scope: Scope, placement: Placement) -> Part:
@@ -29,4 +30,5 @@ def indexed(scope: Scope, placement: Placement) -> Part:
             "prefix": scope.prefixes,
             "event": in_flight,
         },
+        names={Prefixes: tuple(f"{Prefixes}-{i}" for i in range(scope.prefixes))},
     )

@@ -235,7 +235,8 @@ def _engines(
     if not refuses and sought not in SAID_BY_ENGINES:
         return ("oracle",) * len(names)
     first = next(_serves(system, run), names[0])
-    return tuple[Engine, ...]("oracle" if name == first else "mocker" for name in names)
+    chosen: list[Engine] = ["oracle" if name == first else "mocker" for name in names]
+    return tuple(chosen)
 
 
 def _mapping(

@@ -50,12 +50,13 @@ class Probe:
 class Seen:
     """What came of a plan.
 
-    patience: how long the request was waited for, in seconds. prompt: how many tokens the prompt has, by the usage of a request that nothing happened to.
-    effects: of each fault, by what it is known to have taken effect. missed: a point that the
-    deployment never came to, and what it did instead; no fault behind it was injected. bound: the
-    workers that stood for those of the model. routes: the attempts of the request. untouched: the
-    workers to which nothing was done. exact: whether every token of the output is known by its
-    position. shared: why it was on the network of everything else, if it was.
+    patience: how long the request was waited for, in seconds. effects: of each fault, by what it is
+    known to have taken effect. missed: a point that the deployment never came to, and what it did
+    instead; no fault behind it was injected. bound: the workers that stood for those of the model.
+    prompt: how many tokens the prompt has, by the usage of a request that nothing happened to.
+    routes: the attempts of the request. untouched: the workers to which nothing was done. exact:
+    whether every token of the output is known by its position. shared: why it was on the network
+    of everything else, if it was.
     """
 
     folder: Path

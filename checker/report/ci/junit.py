@@ -25,6 +25,11 @@ def as_junit(reports: Iterable[Report]) -> str:
     root = ET.Element("testsuites", name="rackproof")
     for report in reports:
         _suite(root, report)
+    return as_xml(root)
+
+
+def as_xml(root: ET.Element) -> str:
+    """A document as text, in which is nothing that XML does not have."""
     ET.indent(root)
     return _NOT_XML.sub("?", ET.tostring(root, encoding="unicode", xml_declaration=False)) + "\n"
 

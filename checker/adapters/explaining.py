@@ -1,0 +1,224 @@
+"""The runs of a model that explain what was seen of an implementation so far.
+
+All of them are kept, as the states they may have come to. Steps that nobody sees are filled in; a
+step that would be seen is taken where it was. Of one witness, what was seen is in order; between
+two witnesses there is no order, but within one batch: what an operation came between is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from rackproof.checker.adapters.protocol import Kinds
+from rackproof.checker.conform.moves import Move, Moves
+from rackproof.checker.trace import Trace, run
+from rackproof.model.kernel import Observation, Record
+
+MOST: Final = 100_000
+"""States that one batch of observations may take to explain."""
+
+
+class TooMany(Exception):
+    """There are too many runs to tell whether one explains what was seen."""
+
+
+@frozen(eq=False)
+class Node:
+    """A state that a run may have come to, by its number.
+
+    owed: records of its steps that were not seen yet, and must be. ordered: operations of which
+    nothing is known but that they come after all that was seen before them. came: the node before,
+    and the step from there. seen: how much of each log of the present batch is explained.
+    """
+
+    state: int
+    owed: tuple[Record, ...] = ()
+    ordered: tuple[Observation, ...] = ()
+    came: tuple[Node, Move] | None = None
+    seen: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes another run to the same place needless."""
+        written = tuple((r.witness, r.kind, tuple(sorted(r.values.items()))) for r in self.owed)
+        return self.state, written, len(self.ordered), self.seen
+
+
+@frozen(eq=False, slots=False)
+class Explaining:
+    """The states that runs of the model may be in, after all that was seen.
+
+    complete: the witnesses and kinds of which every record is seen, so that a step with another
+    one of them did not happen.
+    """
+
+    moves: Moves
+    complete: Kinds
+    nodes: tuple[Node, ...]
+
+    @classmethod
+    def at_start(cls, moves: Moves, complete: Kinds) -> Explaining:
+        """Before anything was seen."""
+        return cls(moves, complete, (Node(0),))
+
+    def after(self, batch: Sequence[Observation]) -> Explaining | Unexplained:
+        """What explains a batch of observations too; or how far that goes."""
+        logs = by_witness(batch)
+        starts = [evolve(node, seen=(0,) * len(logs)) for node in self.nodes]
+        whole = tuple(map(len, logs))
+        reached = list(self._spread(starts, logs))
+        done = tuple(node for node in reached if node.seen == whole)
+        if done:
+            return Explaining(self.moves, self.complete, done)
+        most = max(sum(node.seen) for node in reached)
+        furthest = [node for node in reached if sum(node.seen) == most]
+        return Unexplained(self, logs, tuple(furthest))
+
+    @cached_property
+    def silently(self) -> list[Node]:
+        """Where runs may have come to since, by steps that nobody sees."""
+        return list(self._spread([evolve(node, seen=()) for node in self.nodes], ()))
+
+    @cached_property
+    def possible(self) -> set[tuple[str, str, str]]:
+        """Transitions that may be possible now, each with an identifier by its parameter's name."""
+        return {
+            (move.firing.transition.name, name, of)
+            for node in self.silently
+            for move in self.moves.of(node.state)
+            for name, of in move.firing.named(self.moves.system).items()
+        }
+
+    def ordering(self, operation: Observation) -> Explaining:
+        """The same, with an operation that takes effect at any time from now on."""
+        nodes = (evolve(node, ordered=(*node.ordered, operation)) for node in self.nodes)
+        return evolve(self, nodes=tuple(nodes))
+
+    def rests(self) -> bool:
+        """Whether a run may have come to where nothing more happens by itself."""
+        return any(
+            not node.owed
+            and not node.ordered
+            and not any(move.owed for move in self.moves.of(node.state))
+            for node in self.silently
+        )
+
+    def trace(self, node: Node) -> Trace:
+        """The run to a node."""
+        moves: list[Move] = []
+        here: Node | None = node
+        while here is not None and here.came is not None:
+            here, move = here.came
+            moves.append(move)
+        return run(self.moves.system, [move.firing for move in reversed(moves)])
+
+    def _spread(self, starts: Sequence[Node], logs: Sequence[Sequence[Observation]]) -> list[Node]:
+        """All nodes that can be reached by steps unseen and by steps that are in the logs.
+
+        Nodes that explain all of them are not gone on from.
+        """
+        whole = tuple(map(len, logs))
+        known = {node.key: node for node in starts}
+        queue = list(known.values())
+        for node in queue:
+            if logs and node.seen == whole:
+                continue
+            fresh = (n for n in self._onwards(node, logs) if known.setdefault(n.key, n) is n)
+            queue.extend(fresh)
+            if len(queue) > MOST:
+                raise TooMany(f"more than {MOST:,} states of the model may explain what was seen")
+        return queue
+
+    def _onwards(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
+        yield from self._paid(node, logs)
+        blocked = {record.witness for record in node.owed}
+        for move in self.moves.of(node.state):
+            told = tuple(r for r in move.records if (r.witness, r.kind) in self.complete)
+            came = (node, move)
+            if not told:
+                yield evolve(node, state=move.target, came=came)
+            for at, record in enumerate(told):
+                if node.ordered and node.ordered[0].fits(record):
+                    owed = (*node.owed, *told[:at], *told[at + 1 :])
+                    yield Node(move.target, owed, node.ordered[1:], came, node.seen)
+            yield from self._seen(node, move, logs, blocked)
+
+    def _paid(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
+        """What is owed and was seen now."""
+        for at, record in enumerate(node.owed):
+            if any(other.witness == record.witness for other in node.owed[:at]):
+                continue
+            seen = _fitting(record, logs, node.seen)
+            if seen is not None:
+                owed = node.owed[:at] + node.owed[at + 1 :]
+                yield evolve(node, owed=owed, seen=seen)
+
+    def _seen(
+        self,
+        node: Node,
+        move: Move,
+        logs: Sequence[Sequence[Observation]],
+        blocked: set[str],
+    ) -> Iterator[Node]:
+        """A step of which a record was seen now; its others are owed, where they must be seen."""
+        for at, record in enumerate(move.records):
+            earlier = [r for r in move.records[:at] if r.witness == record.witness]
+            if record.witness in blocked or any(self._must(r) for r in earlier):
+                continue
+            seen = _fitting(record, logs, node.seen)
+            if seen is not None:
+                others = move.records[:at] + move.records[at + 1 :]
+                owed = (*node.owed, *(r for r in others if self._must(r) and r not in earlier))
+                yield Node(move.target, owed, node.ordered, (node, move), seen)
+
+    def _must(self, record: Record) -> bool:
+        return (record.witness, record.kind) in self.complete
+
+
+@frozen(eq=False)
+class Unexplained:
+    """Observations that no run of the model explains.
+
+    before: what explained all before them. logs: the observations by witness. furthest: the nodes
+    that explain most of them.
+    """
+
+    before: Explaining
+    logs: tuple[tuple[Observation, ...], ...]
+    furthest: tuple[Node, ...]
+
+    @property
+    def at(self) -> Observation:
+        """The first observation that is not explained; the client's, where there is a choice."""
+        return self._head(self.furthest[0])
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes of the furthest that are stopped by this one."""
+        return [node for node in self.furthest if self._head(node) is self.at]
+
+    def _head(self, node: Node) -> Observation:
+        heads = [log[n] for log, n in zip(self.logs, node.seen, strict=True) if n < len(log)]
+        return min(heads, key=lambda item: item.witness != "client")
+
+
+def by_witness(batch: Sequence[Observation]) -> tuple[tuple[Observation, ...], ...]:
+    """The log of each witness, in its own order."""
+    logs: dict[str, list[Observation]] = {}
+    for item in batch:
+        logs.setdefault(item.witness, []).append(item)
+    return tuple(map(tuple, logs.values()))
+
+
+def _fitting(
+    record: Record, logs: Sequence[Sequence[Observation]], seen: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """How much is seen once a record is among it; None where it is not the next of its log."""
+    for at, log in enumerate(logs):
+        if seen[at] < len(log) and log[seen[at]].fits(record):
+            return (*seen[:at], seen[at] + 1, *seen[at + 1 :])
+    return None

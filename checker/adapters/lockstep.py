@@ -1,0 +1,254 @@
+"""One run of an implementation in lock step with the model: an action, a look at what came of it,
+and the question whether some run of the model explains all that was seen so far.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from types import FrameType
+from typing import Any, Final, TypeVar
+
+from attrs import evolve, frozen
+
+from rackproof.checker.adapters.explaining import Explaining, Unexplained
+from rackproof.checker.adapters.protocol import Implementation, Ineffective, Operation
+from rackproof.checker.conform.moves import Moves
+from rackproof.model.kernel import Observation, System
+
+T = TypeVar("T")
+WAIT: Final = "wait"
+MOST_STEPS: Final = 10_000
+"""Steps after which an implementation that is still not quiet is given up."""
+
+
+@frozen
+class Action:
+    """What is done to an implementation: an operation on something, or to wait for so many steps.
+
+    It is written as ``kill worker-0``, ``wait 3``.
+    """
+
+    name: str
+    of: str
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return f"{self.name} {self.of}"
+
+    @classmethod
+    def read(cls, text: str) -> Action:
+        """What is written; ``ValueError`` where it is no action."""
+        name, _, of = text.strip().partition(" ")
+        if not of or (name == WAIT and not of.isdecimal()):
+            raise ValueError(f"{text!r} is no action, such as `kill worker-0` or `wait 3`")
+        return cls(name, of)
+
+
+@frozen
+class Limits:
+    """How long things may take.
+
+    seconds: that one call of an adapter may take. steps: after which it must be quiet, if nothing
+    is done to it.
+    """
+
+    seconds: float = 60.0
+    steps: int = MOST_STEPS
+
+
+class AdapterFailed(Exception):
+    """The adapter itself raised something, or did not return; the message says where."""
+
+
+class Diverged(Exception):
+    """The implementation did what no run of the model does; ``run`` is the run so far."""
+
+    def __init__(self, run: Lockstep, unexplained: Unexplained | None) -> None:
+        """unexplained: what was seen; None where too little was, and nothing more came."""
+        super().__init__("no run of the model explains what was seen")
+        self.run, self.unexplained = run, unexplained
+
+
+@frozen
+class Entry:
+    """An action, and what was seen after it."""
+
+    action: Action
+    seen: tuple[Observation, ...] = ()
+    note: str = ""
+
+
+@frozen(eq=False, slots=False)
+class Subject:
+    """What is tested: an implementation, and the world that it is held against.
+
+    make: makes an implementation, for each run another one. moves: the steps of the world, as far
+    as runs so far came.
+    """
+
+    make: Callable[[], Implementation]
+    system: System
+    moves: Moves
+    limits: Limits
+
+    @classmethod
+    def of(cls, make: Callable[[], Implementation], system: System, limits: Limits) -> Subject:
+        """The subject, before any run."""
+        prepared = make().looked_at(system)
+        return cls(make, prepared, Moves(prepared), limits)
+
+    @cached_property
+    def labels(self) -> dict[str, list[str]]:
+        """The names of all identifiers, by their sort."""
+        counts = self.system.schema.counts.items()
+        return {sort.name: [self.system.label(sort, i) for i in range(n)] for sort, n in counts}
+
+
+class Lockstep:
+    """A run. ``entries`` are the actions so far, each with what was seen after it."""
+
+    def __init__(self, subject: Subject) -> None:
+        """Nothing is started."""
+        self.subject, self.system = subject, subject.system
+        self.implementation = made = self._call("the adapter", subject.make)
+        own = {(o.witness, o.kind) for o in made.operations if o.transition}
+        self.entries: list[Entry] = []
+        self.explaining = Explaining.at_start(subject.moves, made.complete | own)
+        self._operations = {o.name: o for o in made.operations if o.name in made.supported}
+        self._done: set[Action] = set()
+
+    # Acting
+
+    def start(self) -> None:
+        """Bring the implementation up."""
+        self._call("start", self.implementation.start, self.system)
+
+    def stop(self) -> None:
+        """End it."""
+        self._call("stop", self.implementation.stop)
+
+    def offered(self) -> list[Action]:
+        """The operations that make sense now: those that the adapter has and the model allows."""
+        possible = self.explaining.possible
+        return [
+            Action(operation.name, of)
+            for operation in self._operations.values()
+            for of in self.subject.labels[operation.parameter]
+            if self._is_ready(operation, of) and self._is_possible(operation, of, possible)
+        ]
+
+    def _is_ready(self, operation: Operation, of: str) -> bool:
+        if operation.transition is None:
+            return Action(operation.name, of) not in self._done
+        return operation.needs is None or Action(operation.needs, of) in self._done
+
+    @staticmethod
+    def _is_possible(operation: Operation, of: str, possible: set[tuple[str, str, str]]) -> bool:
+        name = operation.transition
+        return name is None or (name, operation.parameter, of) in possible
+
+    def do(self, action: Action) -> None:
+        """Do something, and look at what comes of it; raises ``Diverged``."""
+        if action.name == WAIT:
+            self._wait(int(action.of))
+            return
+        self._done.add(action)
+        self.entries.append(Entry(action))
+        try:
+            self._call(str(action), self.implementation.do, action.name, action.of)
+        except Ineffective as error:
+            self.entries[-1] = Entry(action, note=f"had no effect: {error}")
+        else:
+            self._record(self._operations[action.name], action)
+        self._look()
+
+    def _record(self, operation: Operation, action: Action) -> None:
+        """What is done to the implementation is known of it, too."""
+        if operation.transition is None:
+            return
+        seen = operation.seen(action.of)
+        if self.implementation.asynchronous and operation.witness == "operator":
+            self.explaining = self.explaining.ordering(seen)
+        else:
+            self._explain((seen,))
+
+    def _wait(self, most: int) -> bool:
+        """Let it go on for so many steps, or until it is quiet, and say whether it is."""
+        self.entries.append(Entry(Action(WAIT, "0")))
+        for steps in range(1, most + 1):
+            if not self._call("advance", self.implementation.advance):
+                return True
+            self.entries[-1] = evolve(self.entries[-1], action=Action(WAIT, str(steps)))
+            self._look()
+        return False
+
+    def finish(self) -> None:
+        """Do what is still to be done once, wait until it is quiet, and look whether a run of the
+        model may be over there; raises ``Diverged``.
+        """
+        for action in self.offered():
+            if self._operations[action.name].transition is None:
+                self.do(action)
+        most = self.subject.limits.steps
+        if not self._wait(most):
+            raise AdapterFailed(f"advance: nothing was done, and after {most:,} steps it goes on")
+        if not self.explaining.rests():
+            raise Diverged(self, None)
+
+    # Looking
+
+    def _look(self) -> None:
+        """Ask what was seen, and what explains that."""
+        seen = tuple(self._call("observe", self.implementation.observe))
+        for item in seen:
+            if not isinstance(item, Observation):
+                raise AdapterFailed(f"observe: returned {item!r}, which is no Observation")
+        last = self.entries[-1]
+        self.entries[-1] = evolve(last, seen=(*last.seen, *seen))
+        self._explain(seen)
+
+    def _explain(self, seen: tuple[Observation, ...]) -> None:
+        if seen:
+            after = self.explaining.after(seen)
+            if isinstance(after, Unexplained):
+                raise Diverged(self, after)
+            self.explaining = after
+
+    def _call(self, what: str, function: Callable[..., T], *arguments: Any) -> T:
+        """Call the adapter, and tell what goes wrong in it as its own."""
+        try:
+            with time_limit(self.subject.limits.seconds):
+                return function(*arguments)
+        except Ineffective:
+            raise
+        except TimeoutError as error:
+            raise AdapterFailed(f"{what}: {error}") from error
+        except Exception as error:
+            raise AdapterFailed(f"{what}: raised {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise ``TimeoutError`` where something takes longer; in the main thread, for only that one
+    can be interrupted. A time limit of somebody else goes on behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"did not return within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    others, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if others:
+            signal.setitimer(signal.ITIMER_REAL, max(others - (seconds - left), 0.001))

@@ -1,0 +1,109 @@
+"""Whether some run of a world explains what was recorded of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from rackproof.checker.conform.changing import changes_that_explain
+from rackproof.checker.conform.forcing import forced_breaks
+from rackproof.checker.conform.matching import Logs
+from rackproof.checker.conform.moves import Moves
+from rackproof.checker.conform.outcome import Answer, Broken, Explained
+from rackproof.checker.conform.rejecting import after_that, rejection, stuck
+from rackproof.checker.conform.search import Limits, Node, Search
+from rackproof.checker.conform.telling import (
+    assumed,
+    broken_on,
+    broken_sentence,
+    misattributed,
+    renamed,
+    trace_of,
+    written_of,
+)
+from rackproof.model.kernel.evidence import Case
+
+DEFAULT: Final = Limits()
+
+
+def explain(
+    case: Case, limits: Limits = DEFAULT, *, changes: bool = False, moves: Moves | None = None
+) -> Explained:
+    """Search for a run of the case's world that explains its record.
+
+    limits: after how much nothing is answered. changes: whether to try which mechanism with another
+    value would have a rejected record explained. moves: the case's world, as far as it is explored
+    already.
+    """
+    moves = Moves(case.system) if moves is None else moves
+    search = Search(moves, Logs(case), case.ended, limits)
+    found = search.run()
+    if found is not None:
+        return _accepted(case, moves, found)
+    if search.given_up is not None:
+        return _given_up(case, search)
+    told = _rejected(case, search)
+    if case.missing and (doubtful := _without_the_missing(case)) != case:
+        if explain(doubtful, limits, moves=moves).answer is not Answer.REJECTED:
+            return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
+    if changes:
+        return evolve(told, changes=changes_that_explain(case, limits))
+    return told
+
+
+def _told(case: Case, moves: Moves, node: Node, answer: Answer) -> Explained:
+    """What is said of the run to a node."""
+    trace, observed = trace_of(moves, node), written_of(node)
+    words = tuple(renamed(text, case.called) for text in assumed(trace, observed))
+    wrong = misattributed(node)
+    return Explained(case, answer, trace, observed, misattributed=wrong, assumed=words)
+
+
+def _accepted(case: Case, moves: Moves, node: Node) -> Explained:
+    told = _told(case, moves, node, Answer.ACCEPTED)
+    broken = (*broken_on(moves, node), *_broken_at_rest(moves, node))
+    told = evolve(told, broken=tuple(_named(each, case) for each in broken))
+    if case.missing:
+        return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
+    return told
+
+
+def _broken_at_rest(moves: Moves, node: Node) -> tuple[Broken, ...]:
+    """What fails for good where the run is over."""
+    if node.stop is None or not node.stop.broken:
+        return ()
+    end = node.stop.path[-1].target if node.stop.path else node.state
+    return tuple(
+        Broken(prop.name, broken_sentence(moves.system, prop, moves.states[end]), None, True)
+        for prop in moves.system.properties
+        if prop in node.stop.broken
+    )
+
+
+def _given_up(case: Case, search: Search) -> Explained:
+    furthest = max(search.reached, key=lambda node: node.explained)
+    told = _told(case, search.moves, furthest, Answer.INCONCLUSIVE)
+    return evolve(told, reason=search.given_up)
+
+
+def _rejected(case: Case, search: Search) -> Explained:
+    at = stuck(search)
+    told = _told(case, search.moves, at.node, Answer.REJECTED)
+    forced = forced_breaks(case, search.moves, at.node.state, after_that(search, at))
+    broken = tuple(_named(each, case) for each in (*broken_on(search.moves, at.node), *forced))
+    return evolve(told, rejection=rejection(case, search, at), broken=broken)
+
+
+def _named(broken: Broken, case: Case) -> Broken:
+    return evolve(broken, sentence=renamed(broken.sentence, case.called))
+
+
+def _without_the_missing(case: Case) -> Case:
+    """The case if of some kinds nothing is there because the log of them is missing."""
+    seen = {(each.witness, each.kind) for log in case.logs for each in log}
+    return evolve(case, complete=case.complete & seen)
+
+
+def _lacking(case: Case) -> str:
+    return f"there is no {', no '.join(case.missing)}"

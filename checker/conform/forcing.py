@@ -1,0 +1,67 @@
+"""What follows from an observation that no transition allows.
+
+It is forced upon the model, and so is all that the same witness writes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackproof.checker.conform.moves import Move, Moves
+from rackproof.checker.conform.outcome import Broken
+from rackproof.checker.conform.stopping import aftermath
+from rackproof.checker.conform.telling import broken_sentence
+from rackproof.model.kernel import Observation, Property, evidence_of
+from rackproof.model.kernel.evidence import Case
+
+
+def forced_breaks(
+    case: Case, moves: Moves, state: int, observed: list[Observation]
+) -> tuple[Broken, ...]:
+    """The properties that are broken by what a witness goes on to write, each at the first
+    observation by which it is.
+
+    observed: of one witness, the rejected one first. state: the one before it.
+    """
+    force = evidence_of(case.system).forced
+    if force is None:
+        return ()
+    found = dict.fromkeys(moves.broken(state))
+    broken = list[Broken]()
+    for each in observed:
+        after = force(moves.states[state], each)
+        if after is None:
+            continue
+        state = moves.number(after)
+        for prop in case.system.properties:
+            if prop in moves.broken(state) and prop not in found:
+                found[prop] = None
+                broken.append(_told(moves, state, prop, each))
+    if case.ended and observed:
+        broken += _at_the_end(case, moves, state, observed[-1])
+    return tuple(broken)
+
+
+def _told(moves: Moves, state: int, prop: Property, at: Observation) -> Broken:
+    sentence = broken_sentence(moves.system, prop, moves.states[state])
+    return Broken(prop.name, sentence, at, predicted=False)
+
+
+def _at_the_end(case: Case, moves: Moves, state: int, last: Observation) -> Iterator[Broken]:
+    """What is broken for good now that the witness writes no more, whatever the others still do."""
+
+    def may(move: Move) -> bool:
+        return not any(
+            record.witness == last.witness and (record.witness, record.kind) in case.complete
+            for record in move.records
+        )
+
+    after = aftermath(moves, state, may)
+    stays = list(after.stays()) if after.whole else []
+    if not stays:
+        return
+    always = frozenset.intersection(*(after.broken(part) for part in stays))
+    for prop in case.system.properties:
+        if prop in always:
+            end = min(state for state in stays[0])
+            yield _told(moves, end, prop, last)

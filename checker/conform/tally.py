@@ -1,0 +1,147 @@
+"""What came of many cases, in the memory of a few: counts, and of each kind of finding one case."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import define, field, frozen
+
+from rackproof.checker.conform.outcome import Answer, Explained, Misattributed
+from rackproof.checker.status import Status, worst
+
+MOST_KINDS: Final = 100
+"""Kinds of findings of which one case is kept; of others, only how many there are."""
+MOST_NAMES: Final = 1_000
+"""Names of cases that are kept of a kind."""
+_NUMBER: Final = re.compile(r"\d+")
+
+Kind = tuple[object, ...]
+
+
+def status_of(found: Explained, known: frozenset[str] = frozenset()) -> Status:
+    """The exit status that a case asks for; known: properties whose violation is no news."""
+    if found.answer is Answer.REJECTED or any(one.prop not in known for one in found.broken):
+        return Status.VIOLATED
+    return Status.INCONCLUSIVE if found.answer is Answer.INCONCLUSIVE else Status.OK
+
+
+def is_plain(found: Explained) -> bool:
+    """Whether there is nothing to tell of a case: accepted as it stands, nothing broken, assumed or
+    said wrongly.
+    """
+    wrong = found.broken or found.misattributed or found.assumed
+    return found.answer is Answer.ACCEPTED and not wrong
+
+
+def kind_of(found: Explained) -> Kind:
+    """What cases that look alike have in common: all that is told of them but numbers and names."""
+    rejection = found.rejection
+    at = (rejection.at.kind, tuple(map(_shape, rejection.failed))) if rejection else ()
+    broken = tuple((one.prop, one.predicted) for one in found.broken)
+    return (found.answer, at, broken, _shape(found.reason or ""))
+
+
+def _shape(text: str) -> str:
+    return _NUMBER.sub("#", text)
+
+
+@define(eq=False)
+class Group:
+    """Cases that look alike: the first of them, and the names of the others.
+
+    count: of them all, those included whose names are not kept.
+    """
+
+    first: Explained
+    others: list[str] = field(factory=list)
+    count: int = 1
+
+    def add(self, found: Explained) -> None:
+        """Count another one."""
+        self.count += 1
+        if len(self.others) < MOST_NAMES:
+            self.others.append(found.case.name)
+
+
+@define(eq=False)
+class Error:
+    """An error of a log: where it is first, in how many observations and in how many cases."""
+
+    first: Misattributed
+    case: str
+    called: dict[str, str]
+    times: int = 0
+    cases: int = 0
+
+
+@frozen(eq=False)
+class Tally:
+    """All that is known of the cases so far.
+
+    known: properties whose violation does not count. answers, broken (a property, and whether the
+    model has such runs too), assumed, missing: in how many cases. groups: of what is not simply
+    accepted; unkept: how many cases are of kinds that are not kept. errors: of logs.
+    """
+
+    known: frozenset[str] = frozenset()
+    answers: Counter[Answer] = field(factory=Counter)
+    broken: Counter[tuple[str, bool]] = field(factory=Counter)
+    assumed: Counter[str] = field(factory=Counter)
+    missing: Counter[str] = field(factory=Counter)
+    groups: dict[Kind, Group] = field(factory=dict)
+    unkept: Counter[Answer] = field(factory=Counter)
+    errors: dict[tuple[str, str, str], Error] = field(factory=dict)
+    statuses: Counter[Status] = field(factory=Counter)
+
+    @property
+    def count(self) -> int:
+        """How many cases there were."""
+        return self.answers.total()
+
+    @property
+    def status(self) -> Status:
+        """The gravest of all cases."""
+        return worst(self.statuses)
+
+    def add(self, found: Explained) -> None:
+        """Count a case in."""
+        self.answers[found.answer] += 1
+        self.statuses[status_of(found, self.known)] += 1
+        self.broken.update({(one.prop, one.predicted) for one in found.broken})
+        self.assumed.update(set(found.assumed))
+        self.missing.update(set(found.case.missing))
+        for wrong in found.misattributed:
+            self._note(wrong, found)
+        if found.answer is not Answer.ACCEPTED or found.broken:
+            self._group(found)
+
+    def _note(self, wrong: Misattributed, found: Explained) -> None:
+        key = (wrong.at.witness, wrong.at.kind, wrong.name)
+        called = dict(found.case.called)
+        error = self.errors.setdefault(key, Error(wrong, found.case.name, called))
+        error.times += wrong.times
+        error.cases += 1
+
+    def _group(self, found: Explained) -> None:
+        kind = kind_of(found)
+        if kind in self.groups:
+            self.groups[kind].add(found)
+        elif len(self.groups) < MOST_KINDS:
+            self.groups[kind] = Group(found)
+        else:
+            self.unkept[found.answer] += 1
+
+    def findings(self) -> Iterator[Group]:
+        """The kinds of findings, the gravest first: rejected, violations that are news,
+        inconclusive, known violations.
+        """
+        ranks = {Status.VIOLATED: 1, Status.INCONCLUSIVE: 2, Status.OK: 3}
+
+        def rank(group: Group) -> int:
+            rejected = group.first.answer is Answer.REJECTED
+            return 0 if rejected else ranks[status_of(group.first, self.known)]
+
+        yield from sorted(self.groups.values(), key=rank)

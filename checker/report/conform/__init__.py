@@ -1,0 +1,1 @@
+"""What came of holding records against the model, told to people and to programs."""

@@ -1,0 +1,192 @@
+"""A finding in sentences, under the names that the logs have for everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
+from rackproof.checker.conform.tally import Error, Group, Tally
+from rackproof.checker.verdicts import counted
+from rackproof.model.kernel import Observation
+from rackproof.model.kernel.evidence import Value
+
+MOST_NAMES: Final = 8
+"""Names of cases in a line."""
+MOST_ALLOWED: Final = 4
+"""Steps that a person is told of where something else was observed."""
+MOST_CHANGES: Final = 4
+"""Changes of mechanisms that are told unless all are asked for."""
+MARKS: Final = {Answer.ACCEPTED: "ok", Answer.REJECTED: "REJECTED", Answer.INCONCLUSIVE: "open"}
+
+Rename = Callable[[str], str]
+
+
+def renaming(called: Mapping[str, str]) -> Rename:
+    """From a text with the names of a world to one with those of the logs."""
+    if not called:
+        return lambda text: text
+    longest = sorted(called, key=len, reverse=True)
+    names = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w-])")
+    return lambda text: names.sub(lambda found: called[found[0]], text)
+
+
+def observed(observation: Observation) -> str:
+    """What somebody wrote down, in a line, with where."""
+    where = f" at {observation.place}" if observation.place else ""
+    return f"{what(observation)}{where}"
+
+
+def what(observation: Observation) -> str:
+    """What somebody wrote down, in a line: ``client: token (position 20)``."""
+    values = ", ".join(f"{name} {_said(value)}" for name, value in observation.values.items())
+    told = f" ({values})" if values else ""
+    return f"{observation.witness}: {observation.kind}{told}"
+
+
+def _said(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@frozen
+class Part:
+    """Lines that belong together, under a heading of their own."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+def verdict(tally: Tally, noun: str) -> str:
+    """All cases in a line: how many were accepted, rejected and left open, and what they break."""
+    if not tally.count:
+        return f"there is no {noun} in it"
+    found = tally.answers
+    parts = (f"{found[answer]:,} {answer.value}" for answer in Answer if found[answer])
+    told = f"{counted(tally.count, noun)}: {', '.join(parts)}"
+    broken = "; ".join(
+        f"{count:,} of them break{'s' if count == 1 else ''} {prop}{_known(prop, tally)}"
+        for prop, count in sorted(_by_property(tally).items())
+    )
+    return f"{told}; {broken}" if broken else told
+
+
+def _by_property(tally: Tally) -> dict[str, int]:
+    names = sorted({prop for prop, _ in tally.broken})
+    return {name: tally.broken[name, True] + tally.broken[name, False] for name in names}
+
+
+def _known(prop: str, tally: Tally) -> str:
+    return " (known)" if prop in tally.known else ""
+
+
+def title(found: Explained, noun: str) -> str:
+    """A case and what became of it."""
+    told = f"{noun} {found.case.name} is {found.answer.value}"
+    breaks = ", ".join(dict.fromkeys(one.prop for one in found.broken))
+    where = f" at {found.place}" if found.place else ""
+    and_so = f", {'and' if found.answer is Answer.ACCEPTED else 'which'} breaks {breaks}"
+    return f"{told}{where}{and_so if breaks else ''}"
+
+
+def finding(
+    found: Explained, known: Iterable[str] = (), every: bool = False, changes: bool = False
+) -> Iterator[Part]:
+    """All that is to be told of a case. every: also what is much; changes: all of these."""
+    rename = renaming(found.case.called)
+    if found.rejection is not None:
+        yield from _rejected(found.rejection, every, rename)
+    if found.reason is not None:
+        yield Part(f"inconclusive: {found.reason}", ())
+    for one in found.broken:
+        yield _broken(one, found, frozenset(known), rename)
+    for wrong in found.misattributed:
+        said, truth = rename(_said(wrong.said)), rename(_said(wrong.truth))
+        told = f"{wrong.name} is {said} in {counted(wrong.times, 'record')}, and was {truth}"
+        yield Part(f"{told}: an error of the log, first at {wrong.at.place}", ())
+    if found.assumed:
+        yield Part("assumed, as no log tells of it:", found.assumed)
+    if found.case.missing:
+        yield Part("missing:", found.case.missing)
+    if found.changes:
+        shown = found.changes if changes else found.changes[:MOST_CHANGES]
+        left = len(found.changes) - len(shown)
+        more = (f"and {left} more (--explain-changes)",) if left else ()
+        yield Part("the record would be explained with:", (*shown, *more))
+
+
+def _rejected(rejection: Rejection, every: bool, rename: Rename) -> Iterator[Part]:
+    at = rename(observed(rejection.at))
+    if rejection.after:
+        yield Part(f"nothing explains that it is over with {at}", ())
+    else:
+        yield Part(f"nothing explains {at}", ())
+    shown = rejection.expected if every else rejection.expected[:MOST_ALLOWED]
+    allowed = tuple(f"{one.words} ({one.written})" if one.written else one.words for one in shown)
+    left = len(rejection.expected) - len(shown)
+    more = (f"and {left} more (-v)",) if left else ()
+    if allowed:
+        yield Part("the model allowed instead:", (*allowed, *more))
+    else:
+        yield Part("the model allowed nothing more to be recorded", ())
+    if rejection.failed:
+        yield Part("not so there, though it would have to be:", rejection.failed)
+
+
+def _broken(one: Broken, found: Explained, known: frozenset[str], rename: Rename) -> Part:
+    where = f" ({rename(observed(one.at))})" if one.at else ""
+    whose = "the model has such runs too: a known defect of the stack" if one.predicted else None
+    news = "it is known, and does not count (--known)" if one.prop in known else None
+    props = {prop.name: prop for prop in found.case.system.properties}
+    why = props[one.prop].why if one.prop in props else ""
+    lines = (f"why it matters: {why}" if why else None, whose, news)
+    return Part(f"breaks {one.prop}: {one.sentence}{where}", tuple(filter(None, lines)))
+
+
+def alike(group: Group, every: bool = False) -> str | None:
+    """The other cases of a group in a line."""
+    if group.count == 1:
+        return None
+    rest = group.count - 1
+    shown = group.others if every else group.others[:MOST_NAMES]
+    more = " and others" if rest > len(shown) else ""
+    return f"and {rest:,} more like it: {', '.join(shown)}{more}"
+
+
+def error(found: Error, noun: str) -> str:
+    """An error of the logs in a line."""
+    wrong = found.first
+    rename = renaming(found.called)
+    said, truth = rename(_said(wrong.said)), rename(_said(wrong.truth))
+    times = f"{counted(found.times, f'{wrong.at.kind} record')} of {wrong.at.witness}"
+    where = f" ({counted(found.cases, noun)}, first {wrong.at.place})" if wrong.at.place else ""
+    return (
+        f"{times} name {wrong.name} {said} where it was {truth}: "
+        f"an error of the log, and no other run{where}"
+    )
+
+
+def steps(found: Explained) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The run that explains a case: each step in words, with what was recorded of it."""
+    rename = renaming(found.case.called)
+    width = len(str(len(found.trace.steps)))
+    for number, step in enumerate(found.trace.steps, 1):
+        nobody = ("nothing recorded",)
+        written = found.written[number - 1] if number <= len(found.written) else ()
+        told = tuple(rename(observed(one)) for one in written) or nobody
+        fault = " (fault)" if step.is_fault else ""
+        yield f"{number:>{width}}. {rename(step.words)}{fault}", told
+
+
+def lines(
+    found: Explained, noun: str, known: Iterable[str] = (), every: bool = False
+) -> tuple[str, ...]:
+    """A case as plain text, with the run that explains it where all is asked for."""
+    told = [title(found, noun)]
+    for part in finding(found, known, every, every):
+        told += [f"  {part.heading}", *(f"    {line}" for line in part.lines)]
+    for step, written in steps(found) if every else ():
+        told += [f"  {step}", *(f"       | {line}" for line in written)]
+    return tuple(told)

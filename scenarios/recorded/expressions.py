@@ -1,0 +1,442 @@
+"""What a mapping file says of fields, as functions: which lines it means, and what they tell.
+
+Everything is compiled once, when the mapping is read. A file of a million lines then costs a few
+calls a line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from rackproof.scenarios.places import Place
+
+Record = dict[str, Any]
+"""A line of a log: fields by name, as JSON has them."""
+
+
+class Unfit(Exception):
+    """A field that does not hold what a rule expects of it; the text says what instead."""
+
+
+@define
+class Known:
+    """What is known while a file is read.
+
+    captured: the parts of its name. options: as the user gave them. tables: what rules have learnt,
+    of all files so far. memory: what is remembered of the request that a line is about.
+    """
+
+    captured: Mapping[str, str]
+    options: Mapping[str, Any]
+    tables: dict[str, dict[str, Any]]
+    memory: dict[str, Any] = field(factory=dict)
+
+
+Get = Callable[[Record, Known], Any]
+"""A value from a line; None where it has none."""
+Test = Callable[[Record, Known], bool]
+"""Whether a line is meant."""
+
+SOURCES: Final = ("of", "is", "file", "remembered", "learned", "option")
+CHANGES: Final = ("after", "find", "as", "plus", "minus", "names", "in", "called", "otherwise")
+TESTS: Final = ("present", "matches", "not", "has", "known-in", "unknown-in", "beyond")
+KINDS: Final = ("number", "text", "flag", "digest")
+_WHOLE: Final = re.compile(r"\s*[-+]?[0-9]{1,24}\s*")
+_FLAGS: Final = {"true": True, "false": False}
+
+
+@frozen
+class Value:
+    """A compiled value; ``needed`` is whether a line without it is worth a word."""
+
+    get: Get
+    needed: bool = True
+
+
+def text_of(value: Any) -> str:
+    """A value as a log might write it in quotes."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def path(name: str) -> Callable[[Any], Any]:
+    """What stands at a dotted path; a field may have the dots in its own name, and numbers are
+    elements of lists.
+    """
+    parts = name.split(".")
+    if len(parts) == 1:
+        return lambda record: record.get(name)
+    steps = [int(part) if part.isdecimal() else part for part in parts]
+
+    def get(record: Any) -> Any:
+        found = record
+        try:
+            for step in steps:
+                found = found[step]
+        except (KeyError, IndexError, TypeError):
+            return _walk(record, parts)
+        return found
+
+    return get
+
+
+def _walk(node: Any, parts: list[str]) -> Any:
+    if not parts:
+        return node
+    if isinstance(node, list):
+        index = int(parts[0]) if parts[0].isdecimal() and len(parts[0]) < 9 else len(node)
+        return _walk(node[index], parts[1:]) if index < len(node) else None
+    if isinstance(node, dict):
+        for end in range(1, len(parts) + 1):
+            key = ".".join(parts[:end])
+            if key in node:
+                return _walk(node[key], parts[end:])
+    return None
+
+
+# -- values -----------------------------------------------------------------------------------
+
+
+def read_value(place: Place) -> Value | None:
+    """The value that a place in a mapping describes; None after noting a problem."""
+    if place.is_scalar:
+        return _short(place)
+    found = place.record((*SOURCES, *CHANGES, "optional"), "a value: a field, or a map")
+    given = [name for name in SOURCES if name in found]
+    if len(given) != 1:
+        place.fail(f"needs one of {', '.join(SOURCES)}")
+        return None
+    get = _source(given[0], found[given[0]])
+    for name in CHANGES:
+        if name in found and get is not None:
+            get = _changed(get, name, found[name])
+    optional = found["optional"].flag() if "optional" in found else "otherwise" in found
+    return None if get is None else Value(get, not optional)
+
+
+def _short(place: Place) -> Value | None:
+    """A text is the field of that name; a number or a flag is itself."""
+    if isinstance(place.value, bool | int):
+        return Value(_constant(place.value))
+    text = place.text("a field, or a number")
+    return None if text is None else Value(_field(path(text)))
+
+
+def _constant(value: Any) -> Get:
+    return lambda _record, _known: value
+
+
+def _field(get: Callable[[Any], Any]) -> Get:
+    return lambda record, _known: get(record)
+
+
+def read_field(place: Place) -> Get | None:
+    """The field of a name, or of a list of names the first that a line has."""
+    if place.is_list:
+        return _first(place)
+    text = place.text("a field")
+    return None if text is None else _field(path(text))
+
+
+def _source(name: str, place: Place) -> Get | None:
+    if name == "of":
+        return read_field(place)
+    if name == "is":
+        return _constant(place.value)
+    text = place.text()
+    if text is None:
+        return None
+    match name:
+        case "file":
+            return lambda _record, known: known.captured.get(text)
+        case "remembered":
+            return lambda _record, known: known.memory.get(text)
+        case "learned":
+            return lambda _record, known: known.tables.get(text, {}).get("")
+    return lambda _record, known: known.options.get(text)
+
+
+def _first(place: Place) -> Get | None:
+    """The first of some fields that a line has."""
+    texts = [item.text() for item in place.items()]
+    gets = [path(text) for text in texts if text is not None]
+
+    def first(record: Record, _known: Known) -> Any:
+        return next((value for get in gets if (value := get(record)) is not None), None)
+
+    return first if len(gets) == len(texts) else None
+
+
+def _changed(get: Get, name: str, place: Place) -> Get | None:
+    """A value with one change made to it; what is not there is not changed."""
+    if name == "otherwise":
+        return _otherwise(get, place)
+    if name in {"plus", "minus"}:
+        return _shifted(get, place, 1 if name == "plus" else -1)
+    change = _change(name, place)
+    if change is None:
+        return None
+
+    def changed(record: Record, known: Known) -> Any:
+        value = get(record, known)
+        return None if value is None else change(value, known)
+
+    return changed
+
+
+def _otherwise(get: Get, place: Place) -> Get | None:
+    other = Value(_constant(place.value)) if place.is_scalar else read_value(place)
+    if other is None:
+        return None
+    instead = other.get
+
+    def value(record: Record, known: Known) -> Any:
+        found = get(record, known)
+        return instead(record, known) if found is None else found
+
+    return value
+
+
+def _shifted(get: Get, place: Place, sign: int) -> Get | None:
+    """A number with another added; where the other is not known, the sum is not known either."""
+    other = read_value(place)
+    if other is None:
+        return None
+    by = other.get
+
+    def shifted(record: Record, known: Known) -> Any:
+        value, offset = get(record, known), by(record, known)
+        if value is None or offset is None:
+            return None
+        return number(value) + sign * number(offset)
+
+    return shifted
+
+
+Change = Callable[[Any, Known], Any]
+
+
+def _change(name: str, place: Place) -> Change | None:
+    match name:
+        case "names":
+            return _renamed(place)
+        case "as":
+            kind = place.choice(KINDS, "kind of value")
+            return None if kind is None else _AS[kind]
+        case "find":
+            return _found(place)
+    text = place.text()
+    if text is None:
+        return None
+    if name == "after":
+        return lambda value, _known: _after(value, text)
+    if name == "in":
+        return lambda value, known: known.tables.get(text, {}).get(text_of(value))
+    return lambda value, known: known.tables.get(text, {}).get(text_of(value), text_of(value))
+
+
+def _after(value: Any, flag: str) -> Any:
+    """What follows a flag among the arguments of a command, also behind an equals sign."""
+    words = value if isinstance(value, list) else str(value).split()
+    for index, word in enumerate(words):
+        if word == flag and index + 1 < len(words):
+            return words[index + 1]
+        if isinstance(word, str) and word.startswith(f"{flag}="):
+            return word[len(flag) + 1 :]
+    return None
+
+
+def _found(place: Place) -> Change | None:
+    """The part of a text that a pattern's group stands for; nothing where it is not in it."""
+    pattern = read_pattern(place)
+    if pattern is None:
+        return None
+    group = 1 if pattern.groups else 0
+
+    def find(value: Any, _known: Known) -> Any:
+        met = pattern.search(text_of(value))
+        return met[group] if met else None
+
+    return find
+
+
+def read_pattern(place: Place) -> re.Pattern[str] | None:
+    """A regular expression with at most one group."""
+    text = place.text("a regular expression")
+    if text is None:
+        return None
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        place.fail(f"is no regular expression: {error}")
+        return None
+    if pattern.groups > 1:
+        place.fail("has more than one group: which one is meant?")
+        return None
+    return pattern
+
+
+def _renamed(place: Place) -> Change | None:
+    """A table of names; what is not in it nobody knows the meaning of."""
+    entries = place.entries("a table of names")
+    if entries is None:
+        return None
+    table = {key: item.value for key, item in entries.items()}
+
+    def rename(value: Any, _known: Known) -> Any:
+        try:
+            return table[text_of(value)]
+        except KeyError:
+            raise Unfit(f"has no name here: {shown(value)}") from None
+
+    return rename
+
+
+def shown(value: Any) -> str:
+    """A value in a message, short."""
+    text = text_of(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def number(value: Any) -> int:
+    """A whole number, also one in quotes."""
+    if type(value) is int:
+        return value
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    raise Unfit(f"is no whole number: {shown(value)}")
+
+
+def _flag(value: Any) -> bool:
+    found = value if isinstance(value, bool) else _FLAGS.get(text_of(value).lower())
+    if found is None:
+        raise Unfit(f"is neither true nor false: {shown(value)}")
+    return found
+
+
+def digest(value: Any) -> str:
+    """Sixteen letters that tell one text from another."""
+    return hashlib.blake2b(text_of(value).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+_AS: Final[Mapping[str, Change]] = {
+    "number": lambda value, _known: number(value),
+    "text": lambda value, _known: text_of(value),
+    "flag": lambda value, _known: _flag(value),
+    "digest": lambda value, _known: digest(value),
+}
+
+
+# -- conditions -------------------------------------------------------------------------------
+
+
+def read_tests(place: Place) -> tuple[Test, ...]:
+    """The conditions on the fields of a line, all of which it must meet."""
+    entries = place.entries("conditions by field") or {}
+    tests = (_test(_field(path(name)), item) for name, item in entries.items())
+    return tuple(test for test in tests if test is not None)
+
+
+def read_memories(place: Place) -> tuple[Test, ...]:
+    """The conditions on what is remembered of a request."""
+    entries = place.entries("conditions on what is remembered") or {}
+    tests = (_test(_remembered(name), item) for name, item in entries.items())
+    return tuple(test for test in tests if test is not None)
+
+
+def _remembered(name: str) -> Get:
+    return lambda _record, known: known.memory.get(name)
+
+
+def one_of(place: Place) -> frozenset[str] | None:
+    """The values of a plain condition, as texts; None where it is of another kind."""
+    if place.is_scalar:
+        return frozenset((text_of(place.value),))
+    if place.is_list:
+        return frozenset(text_of(item.value) for item in place.items())
+    return None
+
+
+def _test(get: Get, place: Place) -> Test | None:
+    values = one_of(place)
+    if values is not None:
+        return _among(get, values)
+    found = place.record(TESTS, "a value, a list of values, or a condition")
+    tests = [_special(get, name, item) for name, item in found.items()]
+    if not tests and place.is_map:
+        place.fail(f"says nothing (there are: {', '.join(TESTS)})")
+    kept = [test for test in tests if test is not None]
+    return lambda record, known: all(test(record, known) for test in kept)
+
+
+def _among(get: Get, values: frozenset[str]) -> Test:
+    def among(record: Record, known: Known) -> bool:
+        value = get(record, known)
+        return (value if type(value) is str else text_of(value)) in values
+
+    return among
+
+
+def _special(get: Get, name: str, place: Place) -> Test | None:
+    match name:
+        case "present":
+            wanted = place.flag()
+            return lambda record, known: (get(record, known) is not None) == wanted
+        case "not":
+            values = one_of(place) or frozenset()
+            among = _among(get, values)
+            return lambda record, known: not among(record, known)
+        case "matches":
+            return _matching(get, place)
+    text = place.text()
+    if text is None:
+        return None
+    match name:
+        case "has":
+            return lambda record, known: _holds(get(record, known), text)
+        case "beyond":
+            return _beyond(get, text)
+    wanted = name == "known-in"
+
+    def known_in(record: Record, known: Known) -> bool:
+        return (text_of(get(record, known)) in known.tables.get(text, {})) == wanted
+
+    return known_in
+
+
+def _holds(value: Any, text: str) -> bool:
+    return isinstance(value, list | dict | str) and text in value
+
+
+def _matching(get: Get, place: Place) -> Test | None:
+    pattern = read_pattern(place)
+    if pattern is None:
+        return None
+
+    def matches(record: Record, known: Known) -> bool:
+        value = get(record, known)
+        return isinstance(value, str) and pattern.search(value) is not None
+
+    return matches
+
+
+def _beyond(get: Get, name: str) -> Test:
+    """Whether a number is more than what is remembered, or nothing is."""
+
+    def beyond(record: Record, known: Known) -> bool:
+        least = known.memory.get(name)
+        try:
+            return least is None or number(get(record, known)) > least
+        except Unfit:
+            return False
+
+    return beyond

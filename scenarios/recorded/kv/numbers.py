@@ -1,0 +1,170 @@
+"""The numbers of a publisher's events, cut where they do not go on by one.
+
+A case has the turn from one run of numbers to the next: the last number before it, what is
+missing, the first number after it and the last one of the run. That is exact: the model counts from
+0 in each life and by one from event to event, whatever the number, so that numbers may be put close
+together as long as 0 stays 0, equal ones equal, and the next one the next one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from enum import Enum
+from typing import Final
+
+from attrs import define, evolve, field, frozen
+
+from rackproof.model.kernel import Observation
+from rackproof.model.kernel.evidence import Case
+from rackproof.scenarios.recorded.kv.batches import Batch
+from rackproof.scenarios.recorded.kv.worlds import WORKER, Worlds, case, complete, observed
+
+KINDS: Final = complete("event", "missing")
+LOST: Final = ("lost-event", "publish-failure")
+RESTART: Final = "engine-restart"
+REMEMBERED: Final = 10_000
+"""How many batches are remembered, to know one that comes again: as many as vLLM can replay."""
+
+
+class Turn(Enum):
+    """How the numbers of a publisher go on."""
+
+    ON = "goes on"
+    BEGINS = "begins"
+    JOINED = "was joined late"
+    GAP = "gap"
+    RESTART = "restart"
+    AGAIN = "sent again"
+    BACK = "goes back"
+
+
+@frozen
+class Start:
+    """The first event of a run of numbers, and what came before it."""
+
+    turn: Turn
+    batch: Batch
+    before: Batch | None
+
+
+@define(eq=False)
+class Numbers:
+    """The numbers of one publisher, as far as they were read.
+
+    due: the number that comes next. seen: what the batches of late were, by their numbers.
+    """
+
+    publisher: str
+    due: int | None = None
+    last: Batch | None = None
+    start: Start | None = None
+    seen: OrderedDict[int, Hashable] = field(factory=OrderedDict)
+
+    def turn(self, batch: Batch) -> Turn:
+        """How a batch goes on from the ones before."""
+        number = batch.number
+        assert number is not None
+        if self.due is None:
+            return Turn.BEGINS if number in batch.rules.first else Turn.JOINED
+        if number >= self.due:
+            return Turn.ON if number == self.due else Turn.GAP
+        fresh = batch.time is None and number in batch.rules.first
+        if not fresh and self.seen.get(number) == batch.same:
+            return Turn.AGAIN
+        return Turn.RESTART if number in batch.rules.first else Turn.BACK
+
+    def take(self, batch: Batch, worlds: Worlds) -> tuple[Turn, list[Case]]:
+        """Go on with a batch: how, and the case of the run of numbers that it ends, if it does."""
+        turn, found = self.turn(batch), []
+        if turn is not Turn.ON:
+            found = list(self.ended(worlds))
+            self.start = Start(turn, batch, self.last)
+        if turn is Turn.AGAIN:
+            found += self.ended(worlds)
+            return turn, found
+        number = batch.number
+        assert number is not None
+        self.last, self.due = batch, number + 1
+        self.seen[number] = batch.same
+        if len(self.seen) > REMEMBERED:
+            self.seen.popitem(last=False)
+        return turn, found
+
+    def ended(self, worlds: Worlds) -> Iterator[Case]:
+        """The case of the run of numbers that was read last."""
+        if self.start is None or self.last is None:
+            return
+        behind = None if self.last is self.start.batch else self.last
+        again = self.start.turn is Turn.AGAIN
+        yield _case(self.publisher, self.start, None if again else behind, worlds)
+        self.start = None
+
+
+def _case(publisher: str, start: Start, behind: Batch | None, worlds: Worlds) -> Case:
+    """The case of a turn, with small numbers."""
+    small = SMALL[start.turn]
+    repeated = start.turn is Turn.BACK and _number(start.before) == _number(start.batch)
+    due = 1 if repeated else small.due
+    log = [_event("event", start.before, due)] if start.before and due else []
+    log += [_event("missing", start.batch, number) for number in small.missing]
+    log += [_event("event", start.batch, small.first)]
+    log += [_event("event", behind, small.first + 1)] if behind else []
+    system = worlds.world(1, due=due, faults=small.faults)
+    name = f"events of {publisher} from {_number(start.batch)} on"
+    return case(name, system, tuple(log), KINDS, {WORKER: publisher}, _hidden(publisher, start))
+
+
+@frozen
+class Small:
+    """The numbers of a turn in its world: which is due at the start, which are missing, and which
+    one comes first; and the faults that may be behind it.
+    """
+
+    due: int
+    missing: tuple[int, ...]
+    first: int
+    faults: tuple[str, ...] = ()
+
+
+SMALL: Final = {
+    Turn.BEGINS: Small(0, (), 0),
+    Turn.JOINED: Small(1, (), 1),
+    Turn.GAP: Small(1, (2,), 3, LOST),
+    Turn.RESTART: Small(1, (), 0, (RESTART,)),
+    Turn.AGAIN: Small(1, (), 1),
+    Turn.BACK: Small(2, (0,), 1, (*LOST, RESTART)),
+}
+"""One that is missing stands for any that are: none of them says anything."""
+
+
+def _event(kind: str, batch: Batch, number: int) -> Observation:
+    """What the log says of a number; it is told by the one that was sent."""
+    seen = observed(kind, batch.place, batch.time, number=number)
+    return evolve(seen, aside={"sequence": _number(batch)}) if kind == "event" else seen
+
+
+def _number(batch: Batch | None) -> int:
+    assert batch is not None
+    assert batch.number is not None
+    return batch.number
+
+
+def _hidden(publisher: str, start: Start) -> tuple[str, ...]:
+    """What is not known of a publisher, without which nothing is accepted."""
+    number = _number(start.batch)
+    if start.turn is Turn.JOINED:
+        return (f"{_events(0, number)} of {publisher}",)
+    if start.turn is Turn.GAP:
+        return (f"{_events(_number(start.before) + 1, number)} of {publisher}",)
+    if start.turn is Turn.BACK:
+        return (
+            f"{_events(0, number)} of {publisher} after it started again (or word of which of "
+            "several publishers each event is from)",
+        )
+    return ()
+
+
+def _events(first: int, behind: int) -> str:
+    which = f"event {first}" if behind - first == 1 else f"events {first} to {behind - 1}"
+    return f"record of {which}"

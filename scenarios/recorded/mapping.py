@@ -1,0 +1,458 @@
+"""Mapping files: what the lines of a log mean, as data.
+
+A mapping says which files of a folder it reads, of which format they are, and by rules what their
+lines tell. It is read once, and compiled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import evolve, field, frozen
+
+from rackproof.scenarios.document import read
+from rackproof.scenarios.errors import Problems, unknown
+from rackproof.scenarios.files import is_file
+from rackproof.scenarios.places import Place
+from rackproof.scenarios.recorded.expressions import (
+    Get,
+    Record,
+    Test,
+    Value,
+    one_of,
+    path,
+    read_field,
+    read_memories,
+    read_pattern,
+    read_tests,
+    read_value,
+    text_of,
+)
+from rackproof.scenarios.recorded.formats import FORMATS
+from rackproof.scenarios.worlds import InputError
+
+FOLDER: Final = Path(__file__).parent / "mappings"
+ROOT_KEYS: Final = ("rackproof", "title", "options", "uses", "files")
+FILE_KEYS: Final = (
+    "name",
+    "format",
+    "sse",
+    "clock",
+    "time",
+    "ordered",
+    "about",
+    "one-at-a-time",
+    "complete",
+    "needs",
+    "may-be-empty",
+    "strict",
+    "rules",
+)
+RULE_KEYS: Final = (
+    "when",
+    "remembered",
+    "each",
+    "observe",
+    "witness",
+    "kind",
+    "about",
+    "for-all",
+    "values",
+    "rest",
+    "aside",
+    "time",
+    "learn",
+    "remember",
+    "forget",
+)
+UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+@frozen
+class Time:
+    """Where a time stands, and how many of its units a second has."""
+
+    get: Get
+    per_second: float = 1.0
+
+
+@frozen
+class Each:
+    """A rule that is about every match of a pattern in a text, or every element of a list."""
+
+    get: Get
+    pattern: re.Pattern[str] | None
+    into: str
+
+
+@frozen
+class Learnt:
+    """What a line adds to a table that later lines are read with."""
+
+    table: str
+    key: Get
+    value: Get
+
+
+@frozen(eq=False)
+class Rule:
+    """What some lines of a file tell; without a kind they tell nothing, but may be learnt from.
+
+    rest: fields that are no values of their own where all the others are; None if it is not so.
+    """
+
+    line: int
+    tests: tuple[Test, ...] = ()
+    equals: Mapping[str, frozenset[str]] = field(factory=dict)
+    memories: tuple[Test, ...] = ()
+    each: Each | None = None
+    witness: Get | None = None
+    kind: Get | None = None
+    about: Value | None = None
+    for_all: bool = False
+    values: tuple[tuple[str, Value], ...] = ()
+    aside: tuple[tuple[str, Value], ...] = ()
+    rest: frozenset[str] | None = None
+    time: Time | None = None
+    learn: tuple[Learnt, ...] = ()
+    remember: tuple[tuple[str, Get], ...] = ()
+    forget: bool = False
+
+
+@frozen(eq=False)
+class Turns:
+    """A file that is about one request after the other: where the next one begins, what it is
+    called by the lines in between, and what it is called if they do not say.
+    """
+
+    begins: tuple[Test, ...]
+    about: Value
+    otherwise: Value
+
+
+@frozen(eq=False)
+class Complete:
+    """Of which kinds a file has every record of a witness."""
+
+    witness: Get
+    kinds: str
+
+
+@frozen(eq=False)
+class Section:
+    """Files of one kind: their names, and how they are read.
+
+    ordered: whether times that go backwards are worth a word. needs: the fields that every line
+    has. may_be_empty: whether no lines at all are worth no word. strict: whether every line is one
+    of which a rule speaks.
+    """
+
+    key: str
+    shape: str
+    name: re.Pattern[str]
+    format: str = "jsonl"
+    sse: str | None = None
+    clock: str = "{file}"
+    time: Time | None = None
+    ordered: bool = True
+    turns: Turns | None = None
+    complete: tuple[Complete, ...] = ()
+    needs: tuple[str, ...] = ()
+    may_be_empty: bool = False
+    strict: bool = False
+    rules: tuple[Rule, ...] = ()
+
+    def chooser(self) -> Callable[[Record], Sequence[Rule]]:
+        """The rules that may be meant by a line, by the field that tells most of them apart."""
+        counts: dict[str, int] = {}
+        for rule in self.rules:
+            for name in rule.equals:
+                counts[name] = counts.get(name, 0) + 1
+        if not counts:
+            return lambda _record: self.rules
+        best = max(sorted(counts), key=lambda name: counts[name])
+        return _chooser(self.rules, best)
+
+
+def _chooser(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[Rule]]:
+    values = {value for rule in rules for value in rule.equals.get(name, ())}
+    others = tuple(rule for rule in rules if name not in rule.equals)
+    chosen = {
+        value: tuple(rule for rule in rules if value in rule.equals.get(name, (value,)))
+        for value in values
+    }
+    get = path(name)
+
+    def choose(record: Record) -> Sequence[Rule]:
+        value = get(record)
+        if type(value) is str:
+            return chosen.get(value, others)
+        return others if isinstance(value, dict) else chosen.get(text_of(value), others)
+
+    return choose
+
+
+@frozen(eq=False)
+class MappingFile:
+    """A mapping: its sections in the order in which files are read, and the options it knows."""
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
+    options: Mapping[str, Any] = field(factory=dict)
+
+    def given(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The options with what a user gave; ``InputError`` for one that there is not."""
+        for name in options:
+            if name not in self.options:
+                raise InputError(unknown(f"option of the mapping {self.name}", name, self.options))
+        return {**self.options, **options}
+
+
+# -- reading ----------------------------------------------------------------------------------
+
+
+def bundled() -> tuple[str, ...]:
+    """The names of the mappings that come with the tool."""
+    return tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
+
+
+def find_mapping(name: str) -> MappingFile:
+    """A bundled mapping by its name, or a user's own by its file; ``InputError`` if neither."""
+    if name in bundled():
+        return _bundled(name)
+    if is_file(name):
+        return read_mapping(Path(name))
+    raise InputError(f"{unknown('mapping', name, bundled())}; nor is there such a file")
+
+
+@cache
+def _bundled(name: str) -> MappingFile:
+    return read_mapping(FOLDER / f"{name}.yaml")
+
+
+def read_mapping(file: Path) -> MappingFile:
+    """Read a mapping; ``ScenarioError`` names file, line and key of every mistake."""
+    problems = Problems(file)
+    root = Place(read(file), "", 0, problems)
+    found = root.record(ROOT_KEYS, "a map that begins with rackproof: 1")
+    if found.get("rackproof") is None or found["rackproof"].value != 1:
+        problems.add(1, "rackproof", "a mapping begins with rackproof: 1")
+    title = found["title"].text() if "title" in found else None
+    options = found["options"].entries() if "options" in found else None
+    given = {name: place.value for name, place in (options or {}).items()}
+    own = found["files"].entries("files by a name of your own") if "files" in found else None
+    sections = [_section(key, place) for key, place in (own or {}).items()]
+    used, inherited = _used(found["uses"]) if "uses" in found else ((), {})
+    if not sections and not used:
+        problems.add(1, "files", "is missing: which files are there?")
+    problems.check()
+    kept = (*used, *(section for section in sections if section is not None))
+    return MappingFile(file.stem, title or file.stem, kept, {**inherited, **given})
+
+
+def _used(place: Place) -> tuple[tuple[Section, ...], dict[str, Any]]:
+    """Sections of bundled mappings, by the name of the mapping and their own."""
+    sections: list[Section] = []
+    options: dict[str, Any] = {}
+    for name, item in (place.entries("sections by mapping") or {}).items():
+        if name not in bundled():
+            item.fail(unknown("mapping", name, bundled()))
+            continue
+        other = _bundled(name)
+        options |= other.options
+        known = {section.key: section for section in other.sections}
+        for one in item.items("a list of sections"):
+            wanted = one.choice(known, "section")
+            if wanted is not None:
+                sections.append(known[wanted])
+    return tuple(sections), options
+
+
+def _section(key: str, place: Place) -> Section | None:
+    found = place.record(FILE_KEYS)
+    for name in ("name", "rules"):
+        if name not in found:
+            place.lacks(name)
+    if "name" not in found or "rules" not in found:
+        return None
+    shape = found["name"].text("a file name") or "*"
+    form = found["format"].choice(FORMATS, "format") if "format" in found else "jsonl"
+    about = read_value(found["about"]) if "about" in found else None
+    rules = [_rule(item, about) for item in found["rules"].items("a list of rules")]
+    return Section(
+        key,
+        re.sub(r"\{(\w+):[^}]*\}", r"{\1}", shape),
+        _name_pattern(shape, found["name"]),
+        form or "jsonl",
+        found["sse"].text("a field") if "sse" in found else None,
+        (found["clock"].text() if "clock" in found else None) or "{file}",
+        _time(found["time"]) if "time" in found else None,
+        found["ordered"].flag() is not False if "ordered" in found else True,
+        _turns(found["one-at-a-time"]) if "one-at-a-time" in found else None,
+        tuple(_completes(found["complete"])) if "complete" in found else (),
+        tuple(_texts(found["needs"], "a list of fields")) if "needs" in found else (),
+        bool(found["may-be-empty"].flag()) if "may-be-empty" in found else False,
+        bool(found["strict"].flag()) if "strict" in found else False,
+        tuple(rule for rule in rules if rule is not None),
+    )
+
+
+_PART: Final = re.compile(r"\{(\w+)(?::([^}]*))?\}|\*")
+
+
+def _name_pattern(shape: str, place: Place) -> re.Pattern[str]:
+    """A file name with ``*`` for any text and ``{part}`` or ``{part:pattern}`` to be captured."""
+    made, end = "", 0
+    for part in _PART.finditer(shape):
+        made += re.escape(shape[end : part.start()])
+        made += f"(?P<{part[1]}>{part[2] or '[^/]+?'})" if part[1] else "[^/]*"
+        end = part.end()
+    try:
+        return re.compile(made + re.escape(shape[end:]) + r"(?:\.gz)?")
+    except re.error as error:
+        place.fail(f"is no pattern of file names: {error}")
+        return re.compile("")
+
+
+def _time(place: Place) -> Time | None:
+    """A field, or a map of a field and its unit; a text is a date by ISO 8601, or a number."""
+    found = place.record(("of", "unit")) if place.is_map else {"of": place}
+    if "of" not in found:
+        place.lacks("of")
+        return None
+    get = read_field(found["of"])
+    unit = found["unit"].choice(UNITS, "unit of time") if "unit" in found else "s"
+    return None if get is None or unit is None else Time(get, UNITS[unit])
+
+
+def _turns(place: Place) -> Turns | None:
+    found = place.record(("begins", "about", "otherwise"))
+    for name in ("begins", "about", "otherwise"):
+        if name not in found:
+            place.lacks(name)
+            return None
+    about, otherwise = read_value(found["about"]), read_value(found["otherwise"])
+    if about is None or otherwise is None:
+        return None
+    return Turns(read_tests(found["begins"]), about, otherwise)
+
+
+def _completes(place: Place) -> Iterator[Complete]:
+    for item in place.items("a list of witnesses"):
+        found = item.record(("witness", "kinds"))
+        for name in ("witness", "kinds"):
+            if name not in found:
+                item.lacks(name)
+        if "witness" not in found or "kinds" not in found:
+            continue
+        witness = _name(found["witness"])
+        kinds = sorted(_texts(found["kinds"], "a list of kinds"))
+        if witness is not None:
+            yield Complete(witness, " ".join(kinds))
+
+
+def _name(place: Place) -> Get | None:
+    """A witness or a kind: a plain text is its name, a map says where it stands."""
+    if place.is_map:
+        value = read_value(place)
+        return None if value is None else value.get
+    text = place.text()
+    return None if text is None else lambda _record, _known: text
+
+
+# -- rules ------------------------------------------------------------------------------------
+
+
+def _rule(place: Place, about: Value | None) -> Rule | None:
+    found = place.record(RULE_KEYS, "a rule")
+    when = found.get("when")
+    names = (when.entries() or {}) if when is not None and when.is_map else {}
+    equal = {name: values for name, item in names.items() if (values := one_of(item)) is not None}
+    if "about" in found:
+        about = read_value(found["about"])
+    for_all = bool(found["for-all"].flag()) if "for-all" in found else False
+    witness, kind = _observed(place, found)
+    rule = Rule(
+        place.line,
+        read_tests(when) if when is not None else (),
+        equal,
+        read_memories(found["remembered"]) if "remembered" in found else (),
+        _each(found["each"]) if "each" in found else None,
+        witness,
+        kind,
+        None if for_all else about,
+        for_all,
+        _values(found.get("values")),
+        _values(found.get("aside")),
+        None,
+        _time(found["time"]) if "time" in found else None,
+        tuple(_learnt(found["learn"])) if "learn" in found else (),
+        tuple((name, value.get) for name, value in _values(found.get("remember"))),
+        bool(found["forget"].flag()) if "forget" in found else False,
+    )
+    if "rest" not in found:
+        return rule
+    return evolve(rule, rest=frozenset(_texts(found["rest"], "the fields that are no values")))
+
+
+def _observed(place: Place, found: Mapping[str, Place]) -> tuple[Get | None, Get | None]:
+    """Who tells what: ``witness/kind`` in short, or each on its own."""
+    if "observe" in found:
+        text = found["observe"].text("a witness and a kind, such as client/token") or ""
+        witness, slash, kind = text.partition("/")
+        if not (witness and slash and kind):
+            found["observe"].wrong("a witness and a kind, such as client/token")
+        return (lambda _record, _known: witness), (lambda _record, _known: kind)
+    if ("witness" in found) != ("kind" in found):
+        place.lacks("kind" if "witness" in found else "witness")
+    elif "witness" in found:
+        return _name(found["witness"]), _name(found["kind"])
+    elif not {"learn", "remember", "forget"} & set(found):
+        place.fail("tells nothing: it has no observe, learn, remember or forget")
+    return None, None
+
+
+def _values(place: Place | None) -> tuple[tuple[str, Value], ...]:
+    if place is None:
+        return ()
+    read_in = {name: read_value(item) for name, item in (place.entries() or {}).items()}
+    return tuple((name, value) for name, value in read_in.items() if value is not None)
+
+
+def _texts(place: Place, what: str) -> Iterator[str]:
+    """The texts of a list."""
+    return (item.text() or "" for item in place.items(what))
+
+
+def _each(place: Place) -> Each | None:
+    found = place.record(("of", "find", "into"))
+    for name in ("of", "into"):
+        if name not in found:
+            place.lacks(name)
+            return None
+    value, into = read_value(found["of"]), found["into"].text("a name for each")
+    pattern = read_pattern(found["find"]) if "find" in found else None
+    return None if value is None or into is None else Each(value.get, pattern, into)
+
+
+def _learnt(place: Place) -> Iterator[Learnt]:
+    """Tables by name; a table of one value has no key."""
+    for name, item in (place.entries("tables by name") or {}).items():
+        found = item.record(("key", "value")) if item.is_map else {"value": item}
+        if "value" not in found:
+            item.lacks("value")
+            continue
+        value = read_value(found["value"])
+        key = read_value(found["key"]) if "key" in found else Value(lambda _record, _known: "")
+        if value is not None and key is not None:
+            yield Learnt(name, key.get, value.get)
+
+
+def shapes(mapping: MappingFile) -> str:
+    """The names of the files that a mapping reads, in words."""
+    return ", ".join(dict.fromkeys(section.shape for section in mapping.sections))

@@ -1,0 +1,537 @@
+"""A record read: observations out of files, one after the other, by the rules of a mapping.
+
+A file is gone through once and nothing of it is held but what its rules remember. Whatever is wrong
+with it is told with its line, and the rest is read on.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import define, evolve, field, frozen
+
+from rackproof.model.kernel import Observation, Place
+from rackproof.model.kernel.evidence import Value
+from rackproof.scenarios.recorded.expressions import Known, Record, Unfit, shown, text_of
+from rackproof.scenarios.recorded.expressions import Value as Expression
+from rackproof.scenarios.recorded.formats import FORMATS, unwrapped
+from rackproof.scenarios.recorded.lines import lines
+from rackproof.scenarios.recorded.mapping import (
+    Each,
+    MappingFile,
+    Rule,
+    Section,
+    Time,
+    Turns,
+    bundled,
+    find_mapping,
+    shapes,
+)
+from rackproof.scenarios.recorded.noted import Doubt, Noted
+from rackproof.scenarios.worlds import InputError
+
+FACTS: Final = "facts"
+MOST_DOUBTS: Final = 20
+"""How many of a file are told; of the others, how many there are."""
+MOST_HELD: Final = 10_000
+"""How many notes wait for the line that says which request they are of."""
+MOST_REMEMBERED: Final = 200_000
+"""Of how many requests at a time something is remembered."""
+MOST_VALUE: Final = 4096
+BACKWARDS: Final = 1.0
+"""By how many seconds the lines of a file may be out of order: threads write when they can."""
+
+TellDoubt = Callable[[Doubt], None]
+
+
+@frozen
+class Found:
+    """A file that a mapping reads: by which section, and the parts of its name."""
+
+    section: Section
+    file: Path
+    captured: Mapping[str, str]
+
+
+def read(
+    path: Path,
+    mapping: MappingFile,
+    doubt: TellDoubt,
+    options: Mapping[str, Any] | None = None,
+) -> Iterator[Noted]:
+    """What a folder (or one file) says, file by file in the order of the mapping.
+
+    Where a file says every record of some kinds (``complete`` of the mapping) and was read without
+    a doubt, this is noted too, as a fact. ``InputError`` where there is nothing that the mapping
+    reads, or an option that it does not know.
+    """
+    files = find(path, mapping)
+    reading = _Reading(mapping, mapping.given(options or {}), doubt)
+    return chain.from_iterable(reading.file(found) for found in files)
+
+
+def find(path: Path, mapping: MappingFile) -> tuple[Found, ...]:
+    """The files that a mapping reads, in its order; ``InputError`` if there is none."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder")
+    if not path.is_dir():
+        return (_alone(path, mapping),)
+    names = _names(path, max(section.shape.count("/") for section in mapping.sections))
+    found = [
+        Found(section, path / name, {key: text or "" for key, text in met.groupdict().items()})
+        for section in mapping.sections
+        for name in names
+        if (met := section.name.fullmatch(name))
+    ]
+    if not found:
+        what = f"nothing that the mapping {mapping.name} reads (it looks for {shapes(mapping)})"
+        raise InputError(f"{path}: there is {what}")
+    return tuple(found)
+
+
+def _alone(path: Path, mapping: MappingFile) -> Found:
+    """A file that is given by itself: the section of its name, or the only one there is."""
+    for section in mapping.sections:
+        if met := section.name.fullmatch(path.name):
+            return Found(section, path, met.groupdict())
+    if len(mapping.sections) == 1:
+        return Found(mapping.sections[0], path, {})
+    what = f"is no file that the mapping {mapping.name} reads (it looks for {shapes(mapping)})"
+    raise InputError(f"{path}: {what}")
+
+
+def _names(folder: Path, depth: int) -> list[str]:
+    """The files of a folder by their paths within it, sorted so that w2 comes before w10."""
+    found: list[str] = []
+    for at, folders, files in os.walk(folder):
+        below = Path(at).relative_to(folder)
+        if len(below.parts) >= depth:
+            folders.clear()
+        found += ((below / name).as_posix() for name in files)
+    return sorted(found, key=_natural)
+
+
+def _natural(name: str) -> tuple[object, ...]:
+    parts: list[tuple[int, int, str]] = []
+    digits = ""
+    for letter in f"{name} ":
+        if letter.isdecimal() and letter.isascii():
+            digits += letter
+            continue
+        if digits:
+            parts.append((0, int(digits[:18]), digits))
+            digits = ""
+        parts.append((1, 0, letter))
+    return tuple(parts)
+
+
+@define(eq=False)
+class _Reading:
+    """What is known across the files of a folder."""
+
+    mapping: MappingFile
+    options: Mapping[str, Any]
+    doubt: TellDoubt
+    tables: dict[str, dict[str, Any]] = field(factory=dict)
+    memories: dict[str, dict[str, Any]] = field(factory=dict)
+
+    def file(self, found: Found) -> Iterator[Noted]:
+        self.memories.clear()
+        known = Known(found.captured, self.options, self.tables)
+        return _File(self, found.section, str(found.file), known).notes(found.file)
+
+    def learn(self, table: str, key: Any, value: Any) -> None:
+        """Add to a table; a value that is not there is nothing learnt."""
+        if value is not None and key is not None:
+            self.tables.setdefault(table, {})[text_of(key)] = value
+
+    def memory(self, about: str) -> dict[str, Any]:
+        """What is remembered of a request; of the one longest not begun, no more."""
+        memory = self.memories.get(about)
+        if memory is None:
+            if len(self.memories) >= MOST_REMEMBERED:
+                del self.memories[next(iter(self.memories))]
+            memory = self.memories[about] = {}
+        return memory
+
+
+@define(eq=False)
+class _Turn:
+    """One request of a file that holds one after the other, while its name is not known yet."""
+
+    doubts: int
+    about: str | None = None
+    held: list[Noted] = field(factory=list)
+    memory: dict[str, Any] = field(factory=dict)
+
+
+@define(eq=False)
+class _File:
+    """One file while it is read."""
+
+    reading: _Reading
+    section: Section
+    name: str
+    known: Known
+    clock: str = ""
+    doubts: int = 0
+    before: float | None = None
+    backwards: int = 0
+    read: int = 0
+    met: bool = False
+    turn: _Turn | None = None
+    out: list[Noted] = field(factory=list)
+
+    def notes(self, path: Path) -> Iterator[Noted]:
+        section = self.section
+        self.clock = _filled(section.clock, {**self.known.captured, "file": path.name})
+        choose, remembers = section.chooser(), any(rule.remember for rule in section.rules)
+        for number, record in self._records(path):
+            self.read += 1
+            if section.needs and not self._has(number, record):
+                continue
+            if section.turns is not None:
+                self._turns(section.turns, number, record)
+            when = self._time(section.time, number, record)
+            if when is not None and section.ordered:
+                self._ordered(number, when)
+            met = False
+            for rule in choose(record):
+                met |= self._rule(rule, number, record, when, remembers)
+            self.met |= met
+            if section.strict and not met:
+                self.tell(number, f"is of no kind that {self.reading.mapping.name} knows")
+            if self.out:
+                yield from self.out
+                self.out.clear()
+        self._end()
+        yield from self.out
+
+    def _records(self, path: Path) -> Iterable[tuple[int, Record]]:
+        read_in = FORMATS[self.section.format]
+        records = read_in(lines(path, self.tell), self.tell)
+        return unwrapped(records, self.section.sse, self.tell) if self.section.sse else records
+
+    def tell(self, number: int, words: str) -> None:
+        """Tell a doubt, unless there were many of this file."""
+        self.doubts += 1
+        if self.doubts <= MOST_DOUBTS:
+            self.reading.doubt(Doubt(Place(self.name, number), words))
+
+    def _has(self, number: int, record: Record) -> bool:
+        for name in self.section.needs:
+            if name not in record:
+                self.tell(number, f"has no {name}: it is of another kind of log")
+                return False
+        return True
+
+    def _time(self, time: Time | None, number: int, record: Record) -> float | None:
+        if time is None:
+            return None
+        try:
+            return seconds(time.get(record, self.known), time.per_second)
+        except Unfit as unfit:
+            self.tell(number, f"the time {unfit}")
+            return None
+
+    def _ordered(self, number: int, when: float) -> None:
+        """Tell of a time long before that of the line before: then several clocks are mixed."""
+        before, self.before = self.before, when
+        if before is None or before - when <= BACKWARDS:
+            return
+        self.backwards += 1
+        if self.backwards <= MOST_DOUBTS:
+            words = f"the time goes back by {before - when:.3f} s: is this one clock?"
+            self.reading.doubt(Doubt(Place(self.name, number), words))
+
+    # -- rules --------------------------------------------------------------------------------
+
+    def _rule(
+        self, rule: Rule, number: int, record: Record, when: float | None, remembers: bool
+    ) -> bool:
+        """Let a rule speak of a line; whether it does."""
+        known = self.known
+        for test in rule.tests:
+            if not test(record, known):
+                return False
+        about = self._about(rule, number, record) if rule.about is not None else None
+        if rule.about is not None and about is None:
+            return True
+        if self.turn is not None:
+            known.memory = self.turn.memory
+        elif remembers and about is not None:
+            known.memory = self.reading.memory(about)
+        for test in rule.memories:
+            if not test(record, known):
+                return False
+        try:
+            self._tell_of(rule, number, record, about, when)
+        except Unfit as unfit:
+            self.tell(number, str(unfit))
+        if rule.forget:
+            known.memory.clear()
+            self.reading.memories.pop(about or "", None)
+        return True
+
+    def _tell_of(
+        self, rule: Rule, number: int, record: Record, about: str | None, when: float | None
+    ) -> None:
+        if rule.time is not None:
+            own = self._time(rule.time, number, record)
+            when = when if own is None else own
+        if rule.each is None:
+            self._observe(rule, number, record, about, when)
+        else:
+            for item in _items(rule.each, record, self.known):
+                record[rule.each.into] = item
+                self._observe(rule, number, record, about, when)
+        for learnt in rule.learn:
+            key, value = learnt.key(record, self.known), learnt.value(record, self.known)
+            self.reading.learn(learnt.table, key, value)
+        for name, get in rule.remember:
+            self.known.memory[name] = get(record, self.known)
+
+    def _about(self, rule: Rule, number: int, record: Record) -> str | None:
+        """The request that a line is about, or nothing after telling why not."""
+        assert rule.about is not None
+        try:
+            return _name(rule.about.get(record, self.known))
+        except Unfit as unfit:
+            self.tell(number, f"what it is about {unfit}")
+            return None
+
+    def _observe(
+        self, rule: Rule, number: int, record: Record, about: str | None, when: float | None
+    ) -> None:
+        if rule.kind is None or rule.witness is None:
+            return
+        known = self.known
+        witness, kind = _name(rule.witness(record, known)), _name(rule.kind(record, known))
+        values = self._values(rule.values, number, record) if rule.values else {}
+        if rule.rest is not None:
+            values |= self._others(rule.rest, number, record)
+        aside = self._values(rule.aside, number, record) if rule.aside else {}
+        place = Place(self.name, number)
+        self._note(about, Observation(witness, kind, values, aside, place, when), rule.for_all)
+
+    def _note(self, about: str | None, observation: Observation, for_all: bool) -> None:
+        turn = self.turn
+        if turn is None or for_all:
+            self.out.append(Noted(about, observation, self.clock))
+        elif turn.about is not None:
+            self.out.append(Noted(turn.about, observation, self.clock))
+        else:
+            turn.held.append(Noted(None, observation, self.clock))
+
+    def _values(
+        self, wanted: Sequence[tuple[str, Expression]], number: int, record: Record
+    ) -> dict[str, Value]:
+        """The values that a line has; one that should be there and is not is told, and left out."""
+        found: dict[str, Value] = {}
+        for name, value in wanted:
+            try:
+                held = value.get(record, self.known)
+                if held is not None:
+                    found[name] = _plain(held)
+                elif value.needed:
+                    self.tell(number, f"has no {name}")
+            except Unfit as unfit:
+                self.tell(number, f"the {name} {unfit}")
+        return found
+
+    def _others(self, but: frozenset[str], number: int, record: Record) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for name, held in record.items():
+            if name in but or held is None:
+                continue
+            try:
+                found[name] = _plain(held)
+            except Unfit as unfit:
+                self.tell(number, f"the {shown(name)} {unfit}")
+        return found
+
+    # -- one request after the other ------------------------------------------------------------
+
+    def _turns(self, turns: Turns, number: int, record: Record) -> None:
+        if self.turn is None or all(test(record, self.known) for test in turns.begins):
+            self._close(turns)
+            self.turn = _Turn(self.doubts)
+        turn = self.turn
+        try:
+            about = turns.about.get(record, self.known)
+            told = None if about is None else _name(about)
+        except Unfit as unfit:
+            self.tell(number, f"what it is about {unfit}")
+            told = None
+        if told is not None and told != turn.about:
+            if turn.about is not None:
+                self.tell(number, f"is about {shown(told)} amid lines about {shown(turn.about)}")
+            self._resolve(turn, told)
+        elif len(turn.held) > MOST_HELD:
+            self._resolve(turn, self._otherwise(turns))
+
+    def _resolve(self, turn: _Turn, about: str) -> None:
+        turn.about = about
+        self.out += (evolve(noted, about=about) for noted in turn.held)
+        turn.held.clear()
+
+    def _otherwise(self, turns: Turns) -> str:
+        name = turns.otherwise.get({}, self.known)
+        return self.name if name is None else text_of(name)
+
+    def _close(self, turns: Turns) -> None:
+        turn = self.turn
+        if turn is None:
+            return
+        if turn.about is None:
+            self._resolve(turn, self._otherwise(turns))
+        if turn.doubts == self.doubts:
+            self._complete(turn.about)
+
+    def _end(self) -> None:
+        """What is to be said once a file is read to its end."""
+        if not (self.read or self.doubts or self.section.may_be_empty):
+            self.tell(0, "is empty")
+        if self.section.turns is not None:
+            self._close(self.section.turns)
+        elif not self.doubts:
+            self._complete(None)
+        if not (self.met or self.doubts or self.section.needs):
+            self.tell(0, f"holds nothing that the mapping {self.reading.mapping.name} knows")
+        untold = max(self.doubts - MOST_DOUBTS, 0) + max(self.backwards - MOST_DOUBTS, 0)
+        if untold:
+            words = f"and {untold:,} more that are not told"
+            self.reading.doubt(Doubt(Place(self.name), words))
+
+    def _complete(self, about: str | None) -> None:
+        """Note of which kinds this file has every record."""
+        for complete in self.section.complete:
+            witness = complete.witness({}, self.known)
+            if witness is not None:
+                values: dict[str, Value] = {"by": text_of(witness), "kinds": complete.kinds}
+                told = Observation(FACTS, "complete", values, place=Place(self.name))
+                self.out.append(Noted(about, told, self.clock))
+
+
+def _filled(shape: str, parts: Mapping[str, str]) -> str:
+    """A name with the parts of the file's name put in."""
+    for name, text in parts.items():
+        shape = shape.replace(f"{{{name}}}", text)
+    return shape
+
+
+def _items(each: Each, record: Record, known: Known) -> Sequence[Any]:
+    value = each.get(record, known)
+    if each.pattern is not None:
+        return each.pattern.findall(value) if isinstance(value, str) else ()
+    return value if isinstance(value, list) else ()
+
+
+def seconds(value: Any, per_second: float = 1.0) -> float | None:
+    """A time in seconds, of a number or of a date by ISO 8601 (in UTC if it does not say).
+
+    ``Unfit`` where it is neither.
+    """
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            return (
+                _date(value)
+                if "-" in value[1:] and ":" in value
+                else _finite(float(value) / per_second)
+            )
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _finite(value / per_second)
+    except (ValueError, OverflowError):
+        pass
+    raise Unfit(f"is no time: {shown(value)}")
+
+
+def _date(text: str) -> float:
+    date = datetime.fromisoformat(text)
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("no time")
+    return value
+
+
+def _name(value: Any) -> str:
+    """A name of somebody or something: a text, or a number as one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise Unfit("is missing" if value is None else f"is no name: {shown(value)}")
+    return _text(value)
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    raise Unfit(f"is no flag, number or text: {shown(value)}")
+
+
+def _text(value: str) -> str:
+    """A text that can be written out again."""
+    if len(value) > MOST_VALUE:
+        raise Unfit(f"is longer than {MOST_VALUE:,} letters")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Unfit("is no text: it has half of a letter in it") from None
+    return value
+
+
+# -- which mapping ------------------------------------------------------------------------------
+
+ORDER: Final = ("dynamo", "otlp", "request-trace", "neutral")
+
+
+def recognise(path: Path) -> MappingFile:
+    """The bundled mapping that finds most files of a folder to be of its kind, by their first
+    lines; ``InputError`` if none does.
+    """
+    best: tuple[int, MappingFile] | None = None
+    for name in sorted(bundled(), key=lambda name: (name not in ORDER, name)):
+        mapping = find_mapping(name)
+        count = _recognised(path, mapping)
+        if count and (best is None or count > best[0]):
+            best = count, mapping
+    if best is None:
+        looked = "; ".join(f"{name}: {shapes(find_mapping(name))}" for name in bundled())
+        raise InputError(f"{path}: is no record that a bundled mapping knows ({looked})")
+    return best[1]
+
+
+MOST_TRIED: Final = 64
+"""How many notes are looked at to see whether a mapping makes sense of a file."""
+
+
+def _recognised(path: Path, mapping: MappingFile) -> int:
+    try:
+        files = find(path, mapping)
+    except InputError:
+        return 0
+    return sum(_known(found, mapping) for found in files)
+
+
+def _known(found: Found, mapping: MappingFile) -> bool:
+    """Whether the first lines of a file mean something, and none of them is strange."""
+    doubts: list[Doubt] = []
+    notes = _Reading(mapping, mapping.options, doubts.append).file(found)
+    first = [noted for noted, _ in zip(notes, range(MOST_TRIED), strict=False)]
+    return any(noted.observation.witness != FACTS for noted in first) or bool(first and not doubts)
