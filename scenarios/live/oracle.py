@@ -66,7 +66,7 @@ class Oracle:
         if whole:
             most = self.length - already
         if most < 1:  # as vLLM does
-            self.note("refuse", rid, max_tokens=most)
+            self.note("refused", rid, max_tokens=most)
             raise ValueError(f"max_tokens must be at least 1, got {most}.")
         sent = 0
         try:
@@ -89,8 +89,9 @@ class Oracle:
         hook, file = self.take(place)
         if hook is None:
             return position
-        self.note("hook", rid, do=hook["do"], at=place)
-        match hook["do"]:
+        kind = hook["do"]
+        self.note("held" if kind == "hold" else "fault", rid, kind=kind, at=place)
+        match kind:
             case "hold":
                 while file.exists():
                     await asyncio.sleep(POLL)

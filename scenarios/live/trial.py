@@ -285,7 +285,7 @@ class _Trial:
 def _is_holding(worker: Worker) -> bool:
     """Whether the last that a worker wrote is that it waits."""
     seen = worker.emitted.read()
-    return bool(seen) and seen[-1]["ev"] == "hook"
+    return bool(seen) and seen[-1]["ev"] == "held"
 
 
 def _end(stream: Stream) -> str:
