@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import threading
 import time
 from contextlib import suppress
@@ -41,6 +42,7 @@ class Stream:
         self.id: str | None = None
         self.end: str | None = None
         self._left = False
+        self._socket: socket.socket | None = None
         self._lines = Lines(folder / f"sse_{tag}.jsonl")
         self._news = threading.Condition()
         self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
@@ -82,10 +84,9 @@ class Stream:
     def leave(self) -> None:
         """Close the connection: nobody waits for the rest."""
         self._left = True
-        sock = self._connection.sock
-        if sock is not None:
+        if self._socket is not None:
             with suppress(OSError):
-                sock.shutdown(2)
+                self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(5)
 
     def close(self) -> None:
@@ -106,6 +107,8 @@ class Stream:
     def _ask(self) -> None:
         sent = json.dumps(self.body)
         kind = {"Content-Type": "application/json"}
+        self._connection.connect()
+        self._socket = self._connection.sock
         self._connection.request("POST", "/v1/chat/completions", sent, kind)
         response = self._connection.getresponse()
         self.status = response.status

@@ -25,7 +25,7 @@ from rackproof.scenarios.live.processes import until
 PATIENCE: Final = 20.0
 """Seconds beyond its time-outs that a request, or a point of it, is waited for."""
 PROBES: Final = 8
-"""Requests that are sent afterwards, a second apart, until two in a row succeed."""
+"""Requests that are sent afterwards at most, until two in a row succeed."""
 
 
 @frozen
@@ -75,8 +75,10 @@ class Seen:
     seconds: float
 
 
-def carry_out(plan: Plan, software: Software, folder: Path) -> Seen:
+def carry_out(plan: Plan, software: Software, folder: Path, every: float = 1.0) -> Seen:
     """Start a deployment, send the request, do what is planned, and see what comes of it.
+
+    every: seconds from one request afterwards to the next.
 
     Raises ``Failed`` where the deployment cannot be started or a fault has no effect.
     """
@@ -85,7 +87,7 @@ def carry_out(plan: Plan, software: Software, folder: Path) -> Seen:
         trial = _Trial(plan, live)
         stream, ended = trial.run()
         routes = trial.routes_of(stream)
-        probes = trial.probe()
+        probes = trial.probe(every)
         touched = {effect.worker for effect in trial.effects}
         return Seen(
             folder,
@@ -240,14 +242,14 @@ class _Trial:
         of = (stream.id or "").removeprefix("chatcmpl-")
         return [route for route in self.live.routes() if route.request == of]
 
-    def probe(self) -> list[Probe]:
+    def probe(self, every: float) -> list[Probe]:
         """Ask for a little more, again and again, until it is served as before; as long as a worker
         is stopped, to see whether it is sent any.
         """
         probes: list[Probe] = []
         started = time.monotonic()
         for number in range(PROBES):
-            time.sleep(max(0.0, started + number - time.monotonic()))
+            time.sleep(max(0.0, started + number * every - time.monotonic()))
             probes.append(self._probe(number, time.monotonic() - started))
             stopped = any(w.child.state == "T" for w in self.live.workers.values())
             if number and not stopped and all(probe.succeeded for probe in probes[-2:]):
