@@ -915,6 +915,61 @@ def simulate(
     return simulation(session, asked, variants, settings, plot_to, seed).tell(files)
 
 
+@cli.command(
+    epilog="Example: rackproof drive dynamo scenarios/drills/zero-budget-migration.yaml --plan"
+)
+@click.argument("software", type=click.Choice(["dynamo"]), metavar="dynamo")
+@click.argument("scenario", type=PLACE, metavar="SCENARIO")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="The Python that has Dynamo (default: RACKPROOF_DYNAMO_PYTHON).",
+)
+@click.option("--out", type=PLACE, metavar="DIR", help="Record the run here (default: a new one).")
+@click.option(
+    "--property", "prop", metavar="NAME", help="Try a run that violates this, found by a search."
+)
+@click.option(
+    "--scale",
+    type=click.IntRange(1, 60),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Tokens of the deployment for one of the model.",
+)
+@click.option("--plan", "dry", is_flag=True, help="Only tell what would be done; needs no Dynamo.")
+@click.option(
+    "--json", "json_file", type=OUTPUT, metavar="FILE", help="Also write JSON (-: stdout)."
+)
+def drive(
+    software: str,  # noqa: ARG001 (there is one)
+    scenario: Path,
+    python: str | None,
+    out: Path | None,
+    prop: str | None,
+    scale: int,
+    dry: bool,
+    json_file: str | None,
+) -> int:
+    """Try a run of the model on a live deployment of NVIDIA Dynamo, without GPUs.
+
+    A frontend and workers are started, a request is sent, the faults of the run are injected where
+    they happen in it, each is checked to have taken effect, and everything is recorded and held
+    against the model. SCENARIO is of stack dynamo: the run is what it has as steps, or the shortest
+    that violates what it expects to be violated. Dynamo is installed apart: docs/dynamo.md
+
+    Exit status: 0 it went as the model says, a violation that was predicted included; 1 the system
+    did something else that is wrong; 2 bad input, no Dynamo, or what cannot be done to a live
+    system; 3 what was predicted was not seen.
+    """
+    from rackproof.checker.drive.command import Drive  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    session = Session(Options(), json_file=json_file)
+    return Drive(session, python, out, prop, scale, dry).tell(scenario)
+
+
 @cli.command("list", epilog="Example: rackproof list properties")
 @click.argument("kind", type=Kinds(), required=False, metavar="[KIND]")
 @click.option(

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -213,7 +213,7 @@ class Gathered(AbstractContextManager["Gathered"]):
         for part, pieces in enumerate(parts):
             if pieces:
                 with (folder / f"{part}").open("ab") as file:
-                    marshal.dump(pieces, file)
+                    _store(file, pieces)
         self._waiting.clear()
         self._runs = 0
 
@@ -232,12 +232,17 @@ def _gathered(folder: Path, part: int) -> Path | None:
     gathered = folder / f"{part}.gathered"
     with gathered.open("wb") as file:
         for about, (met, runs) in whole.items():
-            marshal.dump((met, about, runs), file)
+            _store(file, (met, about, runs))
     return gathered
+
+
+def _store(file: BinaryIO, value: Any) -> None:
+    """Write plain values behind those that are there, with their length."""
+    data = marshal.dumps(value)
+    file.write(len(data).to_bytes(8, "little") + data)
 
 
 def _loaded(file: BinaryIO) -> Iterator[Any]:
     """What was written to a file, one after the other."""
-    with suppress(EOFError):
-        while True:
-            yield marshal.load(file)
+    while length := file.read(8):
+        yield marshal.loads(file.read(int.from_bytes(length, "little")))

@@ -73,6 +73,10 @@ RULE_KEYS: Final = (
 UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
+Named = Get | str | None
+"""A name: where it stands, or the name itself."""
+
+
 @frozen
 class Time:
     """Where a time stands, and how many of its units a second has (None: as in its file)."""
@@ -108,12 +112,12 @@ class Rule:
     """
 
     line: int
-    tests: tuple[Test, ...] = ()
+    tests: tuple[tuple[str, Test], ...] = ()
     equals: Mapping[str, frozenset[str]] = field(factory=dict)
     memories: tuple[Test, ...] = ()
     each: Each | None = None
-    witness: Get | None = None
-    kind: Get | None = None
+    witness: Named = None
+    kind: Named = None
     about: Value | None = None
     for_all: bool = False
     values: tuple[tuple[str, Value], ...] = ()
@@ -125,6 +129,12 @@ class Rule:
     remember: tuple[tuple[str, Get], ...] = ()
     forget: bool = False
 
+    def without(self, name: str) -> Rule:
+        """The rule for lines whose field is known to be as it says."""
+        if name not in self.equals:
+            return self
+        return evolve(self, tests=tuple(test for test in self.tests if test[0] != name))
+
 
 @frozen(eq=False)
 class Turns:
@@ -132,7 +142,7 @@ class Turns:
     called by the lines in between, and what it is called if they do not say.
     """
 
-    begins: tuple[Test, ...]
+    begins: tuple[tuple[str, Test], ...]
     about: Value
     otherwise: Value
 
@@ -141,7 +151,7 @@ class Turns:
 class Complete:
     """Of which kinds a file has every record of a witness."""
 
-    witness: Get
+    witness: Get | str
     kinds: str
 
 
@@ -186,7 +196,9 @@ def _chooser(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[
     values = {value for rule in rules for value in rule.equals.get(name, ())}
     others = tuple(rule for rule in rules if name not in rule.equals)
     chosen = {
-        value: tuple(rule for rule in rules if value in rule.equals.get(name, (value,)))
+        value: tuple(
+            rule.without(name) for rule in rules if value in rule.equals.get(name, (value,))
+        )
         for value in values
     }
     get = path(name)
@@ -195,7 +207,7 @@ def _chooser(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[
         value = get(record)
         if type(value) is str:
             return chosen.get(value, others)
-        return others if isinstance(value, dict) else chosen.get(text_of(value), others)
+        return others if isinstance(value, dict | list) else chosen.get(text_of(value), others)
 
     return choose
 
@@ -395,13 +407,12 @@ def _completes(place: Place) -> Iterator[Complete]:
             yield Complete(witness, " ".join(kinds))
 
 
-def _name(place: Place) -> Get | None:
+def _name(place: Place) -> Named:
     """A witness or a kind: a plain text is its name, a map says where it stands."""
-    if place.is_map:
-        value = read_value(place)
-        return None if value is None else value.get
-    text = place.text()
-    return None if text is None else lambda _record, _known: text
+    if not place.is_map:
+        return place.text()
+    value = read_value(place)
+    return None if value is None else value.get
 
 
 # -- rules ------------------------------------------------------------------------------------
@@ -443,14 +454,16 @@ def _others(place: Place) -> frozenset[str]:
     return frozenset(_texts(place, "the fields that are no values"))
 
 
-def _observed(place: Place, found: Mapping[str, Place]) -> tuple[Get | None, Get | None]:
+def _observed(
+    place: Place, found: Mapping[str, Place]
+) -> tuple[Get | str | None, Get | str | None]:
     """Who tells what: ``witness/kind`` in short, or each on its own."""
     if "observe" in found:
         text = found["observe"].text("a witness and a kind, such as client/token") or ""
         witness, slash, kind = text.partition("/")
         if not (witness and slash and kind):
             found["observe"].wrong("a witness and a kind, such as client/token")
-        return (lambda _record, _known: witness), (lambda _record, _known: kind)
+        return witness, kind
     if ("witness" in found) != ("kind" in found):
         place.lacks("kind" if "witness" in found else "witness")
     elif "witness" in found:

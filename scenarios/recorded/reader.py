@@ -270,7 +270,7 @@ class _File:
     ) -> bool:
         """Let a rule speak of a line; whether it does."""
         known = self.known
-        for test in rule.tests:
+        for _field, test in rule.tests:
             if not test(record, known):
                 return False
         about = self._about(rule, number, record) if rule.about is not None else None
@@ -332,7 +332,11 @@ class _File:
         if rule.kind is None or rule.witness is None:
             return
         known = self.known
-        witness, kind = _name(rule.witness(record, known)), _name(rule.kind(record, known))
+        witness, kind = rule.witness, rule.kind
+        if not isinstance(witness, str):
+            witness = _name(witness(record, known))
+        if not isinstance(kind, str):
+            kind = _name(kind(record, known))
         values = self._values(rule.values, number, record) if rule.values else {}
         if rule.rest is not None:
             values |= self._others(rule.rest, number, record)
@@ -389,7 +393,7 @@ class _File:
     # -- one request after the other ------------------------------------------------------------
 
     def _turns(self, turns: Turns, number: int, record: Record) -> None:
-        if self.turn is None or all(test(record, self.known) for test in turns.begins):
+        if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
             self._close(turns)
             self.turn = _Turn(self.lost)
         turn = self.turn
@@ -442,7 +446,8 @@ class _File:
     def _complete(self, about: str | None) -> None:
         """Note of which kinds this file has every record."""
         for complete in self.section.complete:
-            witness = complete.witness({}, self.known)
+            by = complete.witness
+            witness = by if isinstance(by, str) else by({}, self.known)
             if witness is not None:
                 values: dict[str, Value] = {"by": text_of(witness), "kinds": complete.kinds}
                 told = Observation(FACTS, "complete", values, place=Place(self.name))

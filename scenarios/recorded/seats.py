@@ -12,14 +12,14 @@ CALLED: Final = {PREFILL: "prefill", DECODE: "decode", AGGREGATED: "worker"}
 """What the workers of a role are called in a world, with a number behind it; in their order."""
 
 
-def seats(story: Story) -> dict[str, list[str]]:
-    """By role, the workers that a request had to do with, by their names in the logs; another one,
-    if it failed somewhere and there are others; and one of each role that nothing goes without.
+def seats(story: Story, alternatives: bool) -> dict[str, list[str]]:
+    """By role, the workers that a request had to do with, by their names in the logs, and one of
+    each role that nothing goes without. alternatives: whether it matters that there are others.
     """
     everybody, found = story.everybody, dict[str, list[str]]()
     taken = list(dict.fromkeys(story.involved))
     others = [name for name in everybody.workers if name not in taken]
-    if story.has_failed or not taken:
+    if alternatives or not taken:
         taken += sorted(others, key=lambda name: bool(story.deeds([name])))[:1]
     for name in taken:
         found.setdefault(everybody.role(name), []).append(name)

@@ -48,7 +48,9 @@ NEEDED: Final = {
         "known",
     ),
 }
-"""The kinds without which nothing is accepted, by who writes them, and what there is none of then."""
+"""The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+MOST_RETRIES: Final = 3
+"""How many retries are looked for where nobody wrote down how many there were."""
 _UNTOLD: Final = ("cannot-connect",)
 """Errors that a frontend cannot tell from others: a worker that is gone, one that refuses what it
 is sent, and one that does not answer all look the same.
@@ -84,14 +86,15 @@ def case(
     story = Story(about, everybody)
     for each in noted:
         story.take(each)
-    seated = seats(story)
+    retry_limit = _retry_limit(story, worlds)
+    seated = seats(story, _had_alternatives(story, worlds, retry_limit))
     called = names(seated)
     kept = _numbers(story, called, worlds, collapsed)
     shape = Shape(
         roles=tuple((role, len(workers)) for role, workers in seated.items()),
         tokens=kept.of(story.length),
         max_tokens=kept.of(story.max_tokens),
-        retry_limit=_retry_limit(story, worlds),
+        retry_limit=min(retry_limit, _most_retries(story, retry_limit)),
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
         counted=story.more is False,
         malformed=_is_malformed(story),
@@ -114,14 +117,29 @@ def case(
 
 
 def _retry_limit(story: Story, worlds: Worlds) -> int:
-    """How often the request may be sent again; no more often than it was, if that is known."""
+    """How often the request may be sent again."""
     told = whole(story.fact("asked", "retry-limit"))
     if told is None:
         told = story.everybody.retry_limit
-    limit = worlds.retry_limit if told is None else max(told, 0)
+    return worlds.retry_limit if told is None else max(told, 0)
+
+
+def _most_retries(story: Story, limit: int) -> int:
+    """How many retries matter: no more than there were, where that is known."""
     if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
-        return limit
-    return min(limit, sum(seen.kind in ("dispatch", "failed") for seen in story.frontend))
+        return min(limit, MOST_RETRIES)
+    return sum(seen.kind == "dispatch" for seen in story.frontend)
+
+
+def _had_alternatives(story: Story, worlds: Worlds, limit: int) -> bool:
+    """Whether it matters that a request could have been sent to others: it failed, and was not
+    sent again as often as it may be, or may have been sent back to a worker that failed it.
+    """
+    if not story.has_failed:
+        return False
+    dispatches = sum(seen.kind == "dispatch" for seen in story.frontend)
+    ended = any(seen.kind == "error" for seen in story.client) or not story.client
+    return (ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers
 
 
 def _is_malformed(story: Story) -> bool:

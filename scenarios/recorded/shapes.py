@@ -91,10 +91,17 @@ class Worlds:
             faults=dict(shape.faults),
         )
         system = bundled_setting(changed, Path()).system
-        if not shape.blamed:
-            return system
-        another = blamed_by_another(frozenset(shape.blamed))
-        return evolve(system, transitions=(*system.transitions, another))
+        possible = [item for item in system.transitions if _is_possible(system, item)]
+        if shape.blamed:
+            possible.append(blamed_by_another(frozenset(shape.blamed)))
+        return evolve(system, transitions=tuple(possible))
+
+
+def _is_possible(system: System, item: Transition[..., Any]) -> bool:
+    """Whether a transition has anybody to be of, and is no fault that does not happen."""
+    counts = system.schema.counts
+    there = all(counts[sort] for _, sort in item.parameters)
+    return there and bool(getattr(system.initial.given, item.name, True))
 
 
 def blamed_by_another(workers: Collection[int]) -> Transition[..., Any]:
