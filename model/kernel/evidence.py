@@ -7,7 +7,7 @@ run of the model where the two agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -117,6 +117,8 @@ class Case:
     called in the logs. missing: logs without which nothing is accepted, in words. ended: whether
     the record goes to the end of the run, so that what has not happened by then did not happen.
     numbered: what positions and numbers of tokens stand for in the logs, where some were taken out.
+    key: the same for cases whose systems are the same, down to the names of their identifiers; None
+    where that is not known.
     """
 
     name: str
@@ -127,3 +129,4 @@ class Case:
     missing: tuple[str, ...] = ()
     ended: bool = False
     numbered: Mapping[int, int] = field(factory=dict)
+    key: Hashable = None

@@ -8,7 +8,7 @@ from typing import Final
 
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
-from rackproof.model.evidence.operators import DEEDS, OPERATOR
+from rackproof.model.evidence.operators import OPERATOR
 from rackproof.model.scope import MOST_FAULTS
 from rackproof.scenarios.recorded.story import NOBODY, Story
 
@@ -31,7 +31,7 @@ _OF_PAIRS: Final = ("prefill-error", "transfer-failure")
 def faults(story: Story, workers: Collection[str], paired: bool) -> dict[str, int]:
     """How often each fault may happen. paired: whether workers serve by halves."""
     found = Counter(each.observation.kind for each in story.deeds(list(workers)))
-    if DEEDS[0] not in story.everybody.complete.get(OPERATOR, NOBODY):
+    if "crash" not in story.everybody.complete.get(OPERATOR, NOBODY):
         found |= _suspected(story, len(workers))
     if not paired:
         for fault in _OF_PAIRS:
