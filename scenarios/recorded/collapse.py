@@ -55,8 +55,8 @@ def numbers(
 
 
 def _uneven(log: Sequence[int | None]) -> set[int]:
-    """The positions that do not stand between their neighbours in a log, or that it has twice."""
-    found, seen = set[int](), set[int]()
+    """The positions that do not stand between their neighbours in a log."""
+    found = set[int]()
     before: int | None = None
     for index, here in enumerate(log):
         if here is not None:
@@ -65,8 +65,5 @@ def _uneven(log: Sequence[int | None]) -> set[int]:
                 found |= {here - 1, here}
             if after != here + 1:
                 found |= {here, here + 1}
-            if here in seen:
-                found |= {here - 1, here, here + 1}
-            seen.add(here)
         before = here
     return found
