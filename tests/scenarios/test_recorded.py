@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS
+from rackproof.scenarios.recorded.formats import FORMATS
 from rackproof.scenarios.recorded.lines import lines
-from rackproof.scenarios.recorded.mapping import bundled, find_mapping, read_mapping
+from rackproof.scenarios.recorded.mapping import (
+    FILE_KEYS,
+    ROOT_KEYS,
+    RULE_KEYS,
+    UNITS,
+    bundled,
+    find_mapping,
+    read_mapping,
+)
+from rackproof.scenarios.recorded.neutral import neutral_line
 from rackproof.scenarios.recorded.noted import Doubt, Noted
 from rackproof.scenarios.recorded.reader import MOST_DOUBTS, read, recognise
 from rackproof.scenarios.worlds import InputError
@@ -446,3 +459,51 @@ def test_counts_of_the_largest_capture() -> None:
     notes = observed(CAPTURES / "zombie_lim3_tmo3_round-robin")
     counts = Counter(noted.observation.kind for noted in notes if noted.about)
     assert (counts["token"], counts["emitted"], counts["over"]) == (100, 101, 5)
+
+
+# -- the document -----------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "recorded.md").read_text(encoding="utf-8")
+
+
+def shown(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_log_that_is_shown_means_what_is_shown(tmp_path: Path) -> None:
+    _, gateway, stream, meaning = shown("jsonl")
+    (tmp_path / "gateway.log").write_text(gateway)
+    (tmp_path / "stream-r-7.jsonl").write_text(stream)
+    (mapping,) = shown("yaml")
+    (tmp_path / "gateway.yaml").write_text(mapping)
+    doubts: list[Doubt] = []
+    notes = list(read(tmp_path, find_mapping(str(tmp_path / "gateway.yaml")), doubts.append))
+    assert doubts == []
+    assert [json.loads(neutral_line(noted)) for noted in notes] == [
+        json.loads(line) for line in meaning.splitlines()
+    ]
+
+
+def test_the_neutral_lines_that_are_shown_are_neutral(tmp_path: Path) -> None:
+    (tmp_path / "shown.jsonl").write_text(shown("jsonl")[0] + shown("json")[0])
+    notes = observed(tmp_path, "neutral")
+    assert len(notes) == 7
+    assert [noted.about for noted in notes] == [None, *["req-1"] * 3, None, "req-1", "run"]
+
+
+@pytest.mark.parametrize(
+    "name", ["disagg_decode_SIGKILL_lim3_b1_kv_n1", "zombie_lim0_tmo3_round-robin"]
+)
+def test_what_is_written_as_neutral_is_read_as_it_was(name: str, tmp_path: Path) -> None:
+    notes = observed(CAPTURES / name)
+    (tmp_path / "a.jsonl").write_text("".join(f"{neutral_line(noted)}\n" for noted in notes))
+    doubts: list[Doubt] = []
+    back = list(read(tmp_path, find_mapping("neutral"), doubts.append))
+    assert [evolve(noted, observation=evolve(noted.observation, place=None)) for noted in back] == [
+        evolve(noted, observation=evolve(noted.observation, place=None)) for noted in notes
+    ]
+
+
+def test_every_key_of_a_mapping_is_documented() -> None:
+    for key in (*ROOT_KEYS, *FILE_KEYS, *RULE_KEYS, *SOURCES, *CHANGES, *TESTS, *FORMATS, *UNITS):
+        assert re.search(rf"[`{{ ]{key}[`:, ]", PAGE), key
