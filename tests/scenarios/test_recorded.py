@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 from collections import Counter
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.recorded import reader
 from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS
 from rackproof.scenarios.recorded.formats import FORMATS
 from rackproof.scenarios.recorded.lines import lines
@@ -373,6 +375,27 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
     found = list(lines(file, lambda *doubt: doubts.append(doubt), most=1000))
     assert found == [(1, "first", True), (3, "last", False)]
     assert [number for number, _ in doubts] == [2]
+
+
+def test_more_requests_than_can_be_remembered_are_told(
+    capture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MOST_REMEMBERED", 1)
+    log = capture / "fe.log"
+    log.write_text(
+        "".join(
+            line for line in log.read_text().splitlines(True) if "request completed" not in line
+        )
+    )
+    notes, doubts = doubted(capture)
+    assert doubts[0].startswith("fe.log:38: is about one of more than 1 requests at a time")
+    assert (None, "frontend") not in complete(notes)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "events.jsonl")
+    _, doubts = doubted(tmp_path)
+    assert doubts == ["events.jsonl:0: is not a regular file"]
 
 
 def test_a_folder_with_nothing_known(tmp_path: Path) -> None:
