@@ -20,7 +20,7 @@ from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.expressions import Get, Known, Record, Unfit, shown, text_of
 from rackproof.scenarios.recorded.expressions import Value as Expression
-from rackproof.scenarios.recorded.formats import FORMATS, unwrapped
+from rackproof.scenarios.recorded.formats import FORMATS, unwrapped, without_text
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
     Each,
@@ -221,7 +221,10 @@ class _File:
 
     def _records(self, path: Path) -> Iterable[tuple[int, Record]]:
         read_in = FORMATS[self.section.format]
-        records = islice(read_in(lines(path, self.lose), self.lose), self.reading.most)
+        found = lines(path, self.lose)
+        if self.section.text_between:
+            found = without_text(found, self.section.needs)
+        records = islice(read_in(found, self.lose), self.reading.most)
         return unwrapped(records, self.section.sse, self.lose) if self.section.sse else records
 
     def lose(self, number: int, words: str) -> None:

@@ -327,6 +327,15 @@ def test_an_error_that_nobody_knows_is_left_out_and_told(capture: Path) -> None:
     assert (None, "frontend") in complete(notes)
 
 
+def test_a_traceback_in_a_log_is_no_record_and_the_rest_of_one_is_told(capture: Path) -> None:
+    change(capture / "fe.log", 3, b'Traceback (most recent call last):\n  File "main.py"')
+    assert observed(capture)
+    change(capture / "fe.log", 6, b'00Z","message":"request completed"}')
+    notes, doubts = doubted(capture)
+    assert doubts == ["fe.log:6: is no JSON: extra data (column 2)"]
+    assert (None, "frontend") not in complete(notes)
+
+
 def test_lines_of_two_requests_in_one_stream_are_told(capture: Path) -> None:
     stream = capture / "sse_s0.jsonl"
     stream.write_text(stream.read_text().replace("1dd04d2e", "ffffffff", 5))
