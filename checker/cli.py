@@ -388,7 +388,9 @@ def verify(
     return session.verify(targets)
 
 
-@cli.command(epilog="Example: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete --stack dynamo")
+@cli.command(
+    epilog="Example: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete --stack dynamo"
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--stack", metavar="NAME", help="The stack that was recorded.")
 @click.option("--world", metavar="FILE.py:NAME", help="Or a world of your own.")
@@ -446,8 +448,8 @@ def conform(
 ) -> int:
     """Hold recorded runs against the model: is there a run of it that explains them?
 
-    A PATH is the folder of a capture (logs of one system, such as Dynamo's JSONL with the streams of
-    its clients), a folder of such folders, or a single log. Each request is explained by itself.
+    A PATH is the folder of a capture (logs of one system, such as Dynamo's JSONL with the streams
+    of its clients), a folder of such folders, or a single log. Each request is explained by itself.
 
     A request is accepted if some run of the model would have been recorded as it was. It is
     rejected with the first record that no run explains, what the model allowed instead, and the
@@ -458,28 +460,29 @@ def conform(
     Exit status: 0 all accepted; 1 a request is rejected, or breaks a property that is not --known;
     2 bad input; 3 inconclusive. How to read the answer is told in docs/conformance.md.
     """
-    from rackproof.checker.conform.command import Conform  # noqa: PLC0415
+    from rackproof.checker.conform.command import conform as hold  # noqa: PLC0415
+    from rackproof.checker.conform.sources import Source, Stack, World  # noqa: PLC0415
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     if (stack is None) == (world is None):
         raise click.UsageError("say what was recorded: --stack NAME, or --world FILE.py:NAME")
+    seconds = dict(_setting(text, "--timeout") for text in timeouts)
+    source: Source
+    if world is not None:
+        if changes or retry_limit is not None or seconds or one_host:
+            raise click.UsageError(
+                "--set, --retry-limit, --timeout and --one-host are for stacks; a world of one's "
+                "own has none of these"
+            )
+        source = World(world, mapping)
+    else:
+        assert stack is not None, "one of them was given"
+        name = stack.removeprefix("stack:")
+        source = Stack(name, changes, mapping, retry_limit, seconds, one_host)
     options = Options(seconds=time_limit, changes=changes)
-    session = Session(
-        options, int(verbose) - int(quiet), json_file, junit, summary_file=summary
-    )
-    asked = Conform(
-        session,
-        stack,
-        world,
-        mapping,
-        frozenset(known),
-        retry_limit,
-        dict(_setting(text, "--timeout") for text in timeouts),
-        one_host,
-        explain_changes,
-    )
-    return asked.tell(paths)
+    session = Session(options, int(verbose) - int(quiet), json_file, junit, summary_file=summary)
+    return hold(session, paths, source, known, explain_changes)
 
 
 @cli.command(epilog="Example: rackproof cuts stack:dynamo --exam crash --at-most 2")
@@ -910,6 +913,61 @@ def simulate(
 
     session = Session(Options(), json_file=json_file)
     return simulation(session, asked, variants, settings, plot_to, seed).tell(files)
+
+
+@cli.command(
+    epilog="Example: rackproof drive dynamo scenarios/drills/zero-budget-migration.yaml --plan"
+)
+@click.argument("software", type=click.Choice(["dynamo"]), metavar="dynamo")
+@click.argument("scenario", type=PLACE, metavar="SCENARIO")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="The Python that has Dynamo (default: RACKPROOF_DYNAMO_PYTHON).",
+)
+@click.option("--out", type=PLACE, metavar="DIR", help="Record the run here (default: a new one).")
+@click.option(
+    "--property", "prop", metavar="NAME", help="Try a run that violates this, found by a search."
+)
+@click.option(
+    "--scale",
+    type=click.IntRange(1, 60),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Tokens of the deployment for one of the model.",
+)
+@click.option("--plan", "dry", is_flag=True, help="Only tell what would be done; needs no Dynamo.")
+@click.option(
+    "--json", "json_file", type=OUTPUT, metavar="FILE", help="Also write JSON (-: stdout)."
+)
+def drive(
+    software: str,  # noqa: ARG001 (there is one)
+    scenario: Path,
+    python: str | None,
+    out: Path | None,
+    prop: str | None,
+    scale: int,
+    dry: bool,
+    json_file: str | None,
+) -> int:
+    """Try a run of the model on a live deployment of NVIDIA Dynamo, without GPUs.
+
+    A frontend and workers are started, a request is sent, the faults of the run are injected where
+    they happen in it, each is checked to have taken effect, and everything is recorded and held
+    against the model. SCENARIO is of stack dynamo: the run is what it has as steps, or the shortest
+    that violates what it expects to be violated. Dynamo is installed apart: docs/dynamo.md
+
+    Exit status: 0 it went as the model says, a violation that was predicted included; 1 the system
+    did something else that is wrong; 2 bad input, no Dynamo, or what cannot be done to a live
+    system; 3 what was predicted was not seen.
+    """
+    from rackproof.checker.drive.command import Drive  # noqa: PLC0415
+    from rackproof.checker.engines import Options  # noqa: PLC0415
+    from rackproof.checker.session import Session  # noqa: PLC0415
+
+    session = Session(Options(), json_file=json_file)
+    return Drive(session, python, out, prop, scale, dry).tell(scenario)
 
 
 @cli.command("list", epilog="Example: rackproof list properties")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
+
+from attrs import evolve
 
 from rackproof.checker.conform.moves import Moves
 from rackproof.checker.explain.decisions import Decisions, is_enabled
@@ -14,7 +16,7 @@ from rackproof.checker.explain.guards import Guards
 from rackproof.checker.lowering.arena import Op
 from rackproof.checker.lowering.lower import lower
 from rackproof.checker.lowering.relation import Action, Disabled, Test, Tree
-from rackproof.model.kernel import Firing, ModelError, Observation
+from rackproof.model.kernel import Firing, ModelError, Observation, Record
 from rackproof.scenarios.fields import Fields
 
 MOST_STATES: Final = 500
@@ -39,8 +41,7 @@ class Guarding:
         states: where such steps are looked for; if in vain, then in what comes after the state.
         """
         found = list[str]()
-        writers = self._writers(seen, states) or self._writers(seen, self._onwards(state))
-        for firing, sources in writers[:MOST_STEPS]:
+        for firing, sources in self._writers(seen, state, states)[:MOST_STEPS]:
             reasons = list(self._reasons(firing, state, sources))
             if reasons:
                 words = firing.words(self.moves.system).rstrip(".")
@@ -59,17 +60,22 @@ class Guarding:
                 break
         return found
 
-    def _writers(self, seen: Observation, states: Sequence[int]) -> list[tuple[Firing, list[int]]]:
+    def _writers(
+        self, seen: Observation, state: int, states: Sequence[int]
+    ) -> list[tuple[Firing, list[int]]]:
         """Steps that write such a record, each with the states from which it writes just this."""
-        exact = dict[Firing, list[int]]()
-        others = dict[Firing, list[int]]()
+        found = self._writing(seen.fits, states) or self._writing(seen.fits, self._onwards(state))
+        return found or self._writing(evolve(seen, values={}).fits, states)
+
+    def _writing(
+        self, fits: Callable[[Record], bool], states: Sequence[int]
+    ) -> list[tuple[Firing, list[int]]]:
+        found = dict[Firing, list[int]]()
         for number in states:
             for move in self.moves.of(number):
-                for record in move.records:
-                    if (record.witness, record.kind) == (seen.witness, seen.kind):
-                        into = exact if seen.fits(record) else others
-                        into.setdefault(move.firing, []).append(number)
-        return list((exact or others).items())
+                if any(map(fits, move.records)):
+                    found.setdefault(move.firing, []).append(number)
+        return list(found.items())
 
     def _reasons(self, firing: Firing, state: int, sources: list[int]) -> Iterator[str]:
         action = self._action(firing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import threading
 import time
 from contextlib import suppress
@@ -26,7 +27,7 @@ class Stream:
 
     tokens: the numbers of the tokens. finish: the finish reason. error: the code of an error event,
     or of the response. end: how the stream ended: ``done``, ``end`` (without a word), ``left``, or
-    the error of the connection; None while it goes on.
+    the error of the connection; None while it goes on. late: tokens that came behind the finish.
     """
 
     def __init__(self, port: int, tag: str, body: dict[str, Any], folder: Path) -> None:
@@ -35,11 +36,13 @@ class Stream:
         self.tokens: list[int] = []
         self.times: list[float] = []
         self.finish: str | None = None
+        self.late: list[int] = []
         self.usage: dict[str, Any] | None = None
         self.error: str | None = None
         self.id: str | None = None
         self.end: str | None = None
         self._left = False
+        self._socket: socket.socket | None = None
         self._lines = Lines(folder / f"sse_{tag}.jsonl")
         self._news = threading.Condition()
         self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
@@ -81,10 +84,9 @@ class Stream:
     def leave(self) -> None:
         """Close the connection: nobody waits for the rest."""
         self._left = True
-        sock = self._connection.sock
-        if sock is not None:
+        if self._socket is not None:
             with suppress(OSError):
-                sock.shutdown(2)
+                self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(5)
 
     def close(self) -> None:
@@ -105,6 +107,8 @@ class Stream:
     def _ask(self) -> None:
         sent = json.dumps(self.body)
         kind = {"Content-Type": "application/json"}
+        self._connection.connect()
+        self._socket = self._connection.sock
         self._connection.request("POST", "/v1/chat/completions", sent, kind)
         response = self._connection.getresponse()
         self.status = response.status
@@ -138,7 +142,8 @@ class Stream:
             self.usage = said.get("usage") or self.usage
             for choice in said.get("choices", ()):
                 found = _TOKEN.findall(choice.get("delta", {}).get("content") or "")
-                self.tokens += [int(number) for number in found]
+                self.tokens += map(int, found)
+                self.late += map(int, found if self.finish else ())
                 self.times += [time.monotonic()] * len(found)
                 self.finish = choice.get("finish_reason") or self.finish
             self._news.notify_all()

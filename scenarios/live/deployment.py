@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rackproof.scenarios.live.client import Stream, get
 from rackproof.scenarios.live.network import LOOPBACK, free_port, own_network, refuses
@@ -22,6 +23,11 @@ READY: Final = 60.0
 """Seconds that a process has to become ready."""
 EFFECT: Final = 15.0
 """Seconds within which a fault must be seen to have taken effect."""
+SCRATCH: Final = "scratch"
+"""What the processes share while they run, beside the record; it is removed at the end."""
+HOOKS: Final = f"{SCRATCH}/hooks"
+SERVED: Final = "generate"
+"""The endpoint of a worker that requests go to; it may have others."""
 MODEL: Final = "tiny"
 PROMPT: Final = "t10 t11 t12 t13"
 
@@ -36,9 +42,9 @@ class Settings:
 
     workers: how many. migration_limit: retries of a request after its first dispatch.
     stream_timeout: seconds without a token after which a stream is given up; None for never.
-    pause: seconds between two tokens of a worker. length: the output that ends by itself, in tokens;
-    None where it goes on up to the limit. emits: whether an engine that may generate nothing emits
-    a token all the same.
+    pause: seconds between two tokens of a worker. length: the tokens after which an output ends by
+    itself; None where it goes on up to the limit. emits: whether an engine that may generate
+    nothing emits a token all the same.
     """
 
     workers: int = 2
@@ -71,6 +77,15 @@ class Worker:
     instance: int
     address: tuple[str, int]
     emitted: Tail
+
+
+@frozen
+class Route:
+    """An attempt: of which request, at which worker, and the error it ended in, if it did."""
+
+    request: str
+    worker: Worker
+    error: str | None = None
 
 
 @frozen
@@ -128,22 +143,34 @@ class Deployment:
         _, said = get(self.port, "/health")
         if not isinstance(said, dict):
             return "no answer", ()
-        listed = [item["instance_id"] for item in said.get("instances") or ()]
+        items = said.get("instances") or ()
+        listed = [item["instance_id"] for item in items if item["endpoint"] == SERVED]
         return str(said.get("status")), tuple(listed)
 
-    def dispatches(self) -> list[Worker]:
-        """The workers that the frontend chose, one after the other, by its own log."""
+    def routes(self) -> list[Route]:
+        """The attempts that the frontend tells of in its log, one after the other.
+
+        It names the worker of an attempt as soon as that has accepted it; of one that did not, it
+        tells only that the attempt failed.
+        """
         known = {worker.instance: worker for worker in self.workers.values()}
-        chosen = [
-            int(line["worker_id"])
-            for line in self.log.read()
-            if line.get("message") == "Selected worker"
-        ]
-        return [known[instance] for instance in chosen if instance in known]
+        found: list[Route] = []
+        for line in self.log.read():
+            worker = known.get(int(line.get("worker_id") or 0))
+            if worker is None:
+                continue
+            route = Route(str(line.get("request_id")), worker)
+            if line.get("message") == "Selected worker":
+                found.append(route)
+            elif line.get("message") == "route request failed":
+                if route in found:
+                    found.remove(route)
+                found.append(evolve(route, error=str(line.get("error.type"))))
+        return found
 
     def hook(self, name: str, **asked: Any) -> Path:
         """Tell the workers what to do at a position; the file that one of them takes."""
-        new = self.folder / "hooks" / f"{name}.new"
+        new = self.folder / HOOKS / f"{name}.new"
         new.write_text(json.dumps(asked), encoding="utf-8")
         return new.rename(new.with_suffix(".json"))
 
@@ -204,8 +231,9 @@ def deployed(software: Software, settings: Settings, folder: Path) -> Iterator[D
 
     Raises ``Failed`` with the last lines of its log where a process does not become ready.
     """
-    (folder / "hooks").mkdir(parents=True)
+    (folder / HOOKS).mkdir(parents=True)
     with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder / SCRATCH, ignore_errors=True)
         shared = stack.enter_context(own_network())
         events = Lines(folder / "events.jsonl")
         stack.callback(events.close)
@@ -235,7 +263,7 @@ class _Starter:
         for number in range(self.settings.workers):
             worker = self._worker(f"w{number}", workers, frontend)
             workers[worker.name] = worker
-        self._await(frontend, lambda: self._serves(frontend), "serves no model")
+        self._await(frontend, self._serves, "serves no model")
         log = Tail(self.folder / "fe.log")
         return Deployment(
             self.settings, self.folder, self.port, frontend, workers, log, self.events, shared
@@ -273,10 +301,10 @@ class _Starter:
         return {
             item["instance_id"]: _address(item["transport"]["tcp"])
             for item in listed
-            if item["endpoint"] == "generate" and item["instance_id"] not in known
+            if item["endpoint"] == SERVED and item["instance_id"] not in known
         }
 
-    def _serves(self, frontend: Child) -> bool:
+    def _serves(self) -> bool:
         _, said = get(self.port, "/v1/models")
         return isinstance(said, dict) and bool(said.get("data"))
 

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from rackproof.scenarios.live.deployment import MODEL, Failed, Settings
+from rackproof.scenarios.live.deployment import HOOKS, MODEL, SCRATCH, Failed, Settings
 from rackproof.scenarios.live.network import LOOPBACK
 from rackproof.scenarios.live.weightless import write_model
 
@@ -44,11 +44,12 @@ class Dynamo:
         """Everything on loopback, discovery by files, logs as JSON."""
         own = {
             "DYN_DISCOVERY_BACKEND": "file",
-            "DYN_FILE_KV": str(folder / "discovery"),
+            "DYN_FILE_KV": str(folder / SCRATCH / "discovery"),
             "DYN_REQUEST_PLANE": "tcp",
             "DYN_EVENT_PLANE": "zmq",
             "DYN_LOGGING_JSONL": "1",
             "HF_HUB_OFFLINE": "1",
+            "XDG_CACHE_HOME": str(folder / SCRATCH / "cache"),
             **dict.fromkeys(HOSTS, LOOPBACK),
         }
         if settings.stream_timeout is not None:
@@ -66,7 +67,7 @@ class Dynamo:
 
     def worker(self, settings: Settings, folder: Path, name: str) -> Sequence[str]:
         """A worker of the engine that was asked for; an oracle, where nothing was."""
-        model = str(write_model(folder / "model"))
+        model = str(write_model(folder / SCRATCH / "model"))
         number = int(name.removeprefix("w"))
         engine = self.engines[number] if number < len(self.engines) else "oracle"
         if engine == "mocker":
@@ -79,7 +80,7 @@ class Dynamo:
         return [
             *(str(self.python), "-I", str(ORACLE.resolve()), "--name", name),
             *("--model-path", model, "--model-name", MODEL),
-            *("--record", str(folder / f"c{name}.jsonl"), "--hooks", str(folder / "hooks")),
+            *("--record", str(folder / f"c{name}.jsonl"), "--hooks", str(folder / HOOKS)),
             *("--pause", f"{settings.pause:g}"),
             *(("--length", str(settings.length)) if settings.length is not None else ()),
             *(("--emits",) if settings.emits else ()),

@@ -59,16 +59,14 @@ class Oracle:
         asked = request["stop_conditions"].get("max_tokens")
         most = LONGEST if asked is None else asked
         told = {key: value for key, value in request.items() if key != "token_ids"}
-        self.note(
-            "start", rid, n_in=len(tokens), already=already, max_tokens=asked, request=told
-        )
+        self.note("start", rid, n_in=len(tokens), already=already, max_tokens=asked, request=told)
         if self.emits:
             most = max(most, 1)
         whole = self.length is not None and already < self.length <= already + most
         if whole:
             most = self.length - already
         if most < 1:  # as vLLM does
-            self.note("refuse", rid, max_tokens=most)
+            self.note("refused", rid, max_tokens=most)
             raise ValueError(f"max_tokens must be at least 1, got {most}.")
         sent = 0
         try:
@@ -91,8 +89,9 @@ class Oracle:
         hook, file = self.take(place)
         if hook is None:
             return position
-        self.note("hook", rid, do=hook["do"], at=place)
-        match hook["do"]:
+        kind = hook["do"]
+        self.note("held" if kind == "hold" else "fault", rid, kind=kind, at=place)
+        match kind:
             case "hold":
                 while file.exists():
                     await asyncio.sleep(POLL)
@@ -134,7 +133,7 @@ def _as_the_mocker() -> ModelRuntimeConfig:
     return config
 
 
-@dynamo_worker()
+@dynamo_worker()  # type: ignore[untyped-decorator]
 async def serve(runtime: DistributedRuntime, asked: argparse.Namespace) -> None:
     """Register the model and serve it until somebody ends the process."""
     endpoint = runtime.endpoint("dynamo.backend.generate")

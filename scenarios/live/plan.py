@@ -41,6 +41,8 @@ SCALE: Final = 10
 """Tokens of the deployment for one of the model, unless told otherwise."""
 SHORT: Final = 3.0
 """Seconds of the stream timeout of a live deployment, whatever it is in the model."""
+SAID_BY_ENGINES: Final = ("usage-exact",)
+"""Properties of what engines say of an output beside its tokens."""
 ADJUSTABLE: Final = ("stream-timeout", "zero-budget")
 """Mechanisms that are set for a live deployment; it has all the others as they are."""
 
@@ -119,15 +121,20 @@ class Plan:
         return [(point, list(those)) for point, those in groupby(self.actions, lambda a: a.point)]
 
 
-def planned(setting: Setting, run: Sequence[Moment], scale: int = SCALE) -> Plan:
-    """The plan for a run of stack dynamo; ``InputError`` where it cannot be tried for real."""
+def planned(
+    setting: Setting, run: Sequence[Moment], sought: str | None = None, scale: int = SCALE
+) -> Plan:
+    """The plan for a run of stack dynamo; ``InputError`` where it cannot be tried for real.
+
+    sought: the property that the run violates.
+    """
     world = _checked(setting)
     actions = tuple(_actions(setting.system, run, scale))
     stops = {name: value for name, value in _mechanisms(setting).items() if name in ADJUSTABLE}
     timeout = SHORT if stops["stream-timeout"] else None
     names = tuple(setting.system.label(Workers, worker) for worker in range(len(world.roles)))
     settings = Settings(len(names), world.a_round - 1, timeout, **_output(world, scale))
-    engines = _engines(setting.system, run, names)
+    engines = _engines(setting.system, run, names, sought)
     mapping = tuple(_mapping(world, settings, scale, engines))
     tokens = world.max_tokens * scale
     serves = tuple(_serves(setting.system, run))
@@ -217,26 +224,27 @@ def _serves(system: System, run: Sequence[Moment]) -> Iterator[str]:
             yield moment.firing.named(system)["worker"]
 
 
-def _engines(system: System, run: Sequence[Moment], names: Sequence[str]) -> tuple[Engine, ...]:
-    """The engine of each worker: one that refuses in the run is Dynamo's own mocker, so that how
-    it refuses is not of our making; every other is the oracle.
+def _engines(
+    system: System, run: Sequence[Moment], names: Sequence[str], sought: str | None
+) -> tuple[Engine, ...]:
+    """The engine of each worker: the oracle, whose tokens are known. Where the run is about what an
+    engine says beside tokens (that it refuses, how much it used), only the worker that serves first
+    is: how the others say it is then not of our making.
     """
-    refusing = {
-        moment.firing.named(system)["worker"]
-        for moment in run
-        if moment.firing.transition.name == "refuse"
-    }
-    if not refusing:
+    refuses = any(moment.firing.transition.name == "refuse" for moment in run)
+    if not refuses and sought not in SAID_BY_ENGINES:
         return ("oracle",) * len(names)
-    first = next(_serves(system, run))
-    return tuple("oracle" if name == first else "mocker" for name in names)
+    first = next(_serves(system, run), names[0])
+    chosen: list[Engine] = ["oracle" if name == first else "mocker" for name in names]
+    return tuple(chosen)
 
 
 def _mapping(
     world: World, settings: Settings, scale: int, engines: Sequence[Engine]
 ) -> Iterator[str]:
-    yield f"one token of the model is {scale} of the deployment: max_tokens {world.max_tokens * scale}"
-    yield f"retry-limit {settings.migration_limit} is --migration-limit {settings.migration_limit}"
+    most, limit = world.max_tokens * scale, settings.migration_limit
+    yield f"one token of the model is {scale} of the deployment: max_tokens {most}"
+    yield f"retry-limit {limit} is --migration-limit {limit}"
     if settings.stream_timeout is not None:
         yield f"stream-timeout is DYN_HTTP_BACKEND_STREAM_TIMEOUT_SECS={settings.stream_timeout:g}"
     if settings.length is not None:
@@ -246,6 +254,6 @@ def _mapping(
     mocked = engines.count("mocker")
     if mocked:
         yield (
-            f"{mocked} of {len(engines)} workers are Dynamo's mocker, since they refuse in the run; "
-            "the one that serves first is the oracle"
+            f"{mocked} of {len(engines)} workers are Dynamo's own mocker, since the run is about "
+            "what engines say beside tokens; the one that serves first is the oracle"
         )

@@ -1,8 +1,8 @@
 """What is written down of a live run: one folder, in the layout that ``recorded`` reads.
 
 ``events.jsonl`` has what the driver did and what came of it (``t`` seconds since the start, ``ts``
-Unix time), ``sse_TAG.jsonl`` each line that the client got, ``cwN.jsonl`` what the worker N emitted,
-``fe.log`` and ``wN.log`` what the processes printed.
+Unix time), ``sse_TAG.jsonl`` each line that the client got, ``cwN.jsonl`` what the worker N
+emitted, ``fe.log`` and ``wN.log`` what the processes printed.
 """
 
 from __future__ import annotations

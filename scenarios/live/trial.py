@@ -5,26 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
 
-from rackproof.scenarios.live.client import FIRST, Stream
+from rackproof.scenarios.live.client import Stream
 from rackproof.scenarios.live.deployment import (
     Deployment,
     Effect,
     Failed,
+    Route,
     Software,
     Worker,
     deployed,
 )
-from rackproof.scenarios.live.plan import AFTER, BEFORE, FINISH, Action, Plan, Point
+from rackproof.scenarios.live.plan import AFTER, BEFORE, Action, Plan, Point
 from rackproof.scenarios.live.processes import until
 
 PATIENCE: Final = 20.0
 """Seconds beyond its time-outs that a request, or a point of it, is waited for."""
 PROBES: Final = 8
-"""Requests that are sent afterwards, a second apart, until two in a row succeed."""
+"""Requests that are sent afterwards at most, until two in a row succeed."""
 
 
 @frozen
@@ -33,6 +34,7 @@ class Probe:
 
     status: of HTTP. succeeded: whether it got all of its output. health: what the frontend said of
     itself at that moment; listed: how many workers discovery had then; alive: and how many were.
+    stopped: the worker that it was sent to though that was stopped.
     """
 
     seconds: float
@@ -41,30 +43,42 @@ class Probe:
     health: str
     listed: int
     alive: int
+    stopped: str | None = None
 
 
 @frozen
 class Seen:
     """What came of a plan.
 
-    effects: of each fault, by what it is known to have taken effect. missed: a point that the
-    deployment never came to, and what it did instead; no fault behind it was injected. bound: the
-    workers that stood for those of the model. late: tokens that came to a client after its finish.
+    patience: how long the request was waited for, in seconds. effects: of each fault, by what it is
+    known to have taken effect. missed: a point that the deployment never came to, and what it did
+    instead; no fault behind it was injected. bound: the workers that stood for those of the model.
+    prompt: how many tokens the prompt has, by the usage of a request that nothing happened to.
+    routes: the attempts of the request. untouched: the workers to which nothing was done. exact:
+    whether every token of the output is known by its position. shared: why it was on the network
+    of everything else, if it was.
     """
 
     folder: Path
     stream: Stream
     ended: bool
+    patience: float
     effects: tuple[Effect, ...]
     missed: str | None
     bound: Mapping[str, str]
+    prompt: int | None
+    routes: tuple[Route, ...]
+    untouched: tuple[str, ...]
+    exact: bool
     probes: tuple[Probe, ...]
     shared: str | None
     seconds: float
 
 
-def carry_out(plan: Plan, software: Software, folder: Path) -> Seen:
+def carry_out(plan: Plan, software: Software, folder: Path, every: float = 1.0) -> Seen:
     """Start a deployment, send the request, do what is planned, and see what comes of it.
+
+    every: seconds from one request afterwards to the next.
 
     Raises ``Failed`` where the deployment cannot be started or a fault has no effect.
     """
@@ -72,14 +86,21 @@ def carry_out(plan: Plan, software: Software, folder: Path) -> Seen:
     with deployed(software, plan.settings, folder) as live:
         trial = _Trial(plan, live)
         stream, ended = trial.run()
-        probes = trial.probe()
+        routes = trial.routes_of(stream)
+        probes = trial.probe(every)
+        touched = {effect.worker for effect in trial.effects}
         return Seen(
             folder,
             stream,
             ended,
+            trial.patience,
             tuple(trial.effects),
             trial.missed,
             {name: worker.name for name, worker in trial.bound.items()},
+            trial.prompt,
+            tuple(routes),
+            tuple(name for name in live.workers if name not in touched),
+            "mocker" not in plan.engines,
             tuple(probes),
             live.shared,
             time.monotonic() - started,
@@ -107,6 +128,7 @@ class _Trial:
         self.plan, self.live = plan, live
         self.bound: dict[str, Worker] = {}
         self.effects: list[Effect] = []
+        self.prompt: int | None = None
         self.missed: str | None = None
 
     @property
@@ -150,13 +172,14 @@ class _Trial:
         wanted = self.live.workers[f"w{self.plan.workers.index(self.plan.serves[0])}"]
         count = len(self.live.workers)
         for number in range(2 * count + 1):
-            chosen = self.live.dispatches()
+            chosen = [route.worker for route in self.live.routes()]
             if number >= count and chosen[-count] is wanted:
                 break
             stream = self.live.send(f"warm{number}", 2)
             self.live.finish(stream, PATIENCE)
             if not stream.succeeded:
                 raise Failed(f"a request to the untouched deployment fails: {stream.told()}")
+            self.prompt = (stream.usage or {}).get("prompt_tokens")
         else:
             raise Failed("the router does not take one worker after the other, as round-robin does")
         self.bound[self.plan.serves[0]] = wanted
@@ -190,7 +213,7 @@ class _Trial:
             self.bound[self.plan.serves[point.attempt]] = holding[-1]
 
     def _worker(self, name: str) -> Worker:
-        """The worker that stands for one of the model: itself, or one that nobody stands for yet."""
+        """The worker that stands for one of the model: its namesake, or one that is free."""
         if name not in self.bound:
             own = self.live.workers[f"w{self.plan.workers.index(name)}"]
             free = [w for w in self.live.workers.values() if w not in self.bound.values()]
@@ -214,22 +237,32 @@ class _Trial:
             worker = self._worker(action.worker)
             self.effects.append(faults[action.does](worker, at=at, step=action.step))
 
-    def probe(self) -> list[Probe]:
-        """Ask for a little more, again and again, until it is served as before."""
+    def routes_of(self, stream: Stream) -> list[Route]:
+        """The attempts of a request, by the frontend's log; of one that got nothing, none."""
+        of = (stream.id or "").removeprefix("chatcmpl-")
+        return [route for route in self.live.routes() if route.request == of]
+
+    def probe(self, every: float) -> list[Probe]:
+        """Ask for a little more, again and again, until it is served as before; as long as a worker
+        is stopped, to see whether it is sent any.
+        """
         probes: list[Probe] = []
         started = time.monotonic()
         for number in range(PROBES):
-            time.sleep(max(0.0, started + number - time.monotonic()))
+            time.sleep(max(0.0, started + number * every - time.monotonic()))
             probes.append(self._probe(number, time.monotonic() - started))
-            if len(probes) > 1 and all(probe.succeeded for probe in probes[-2:]):
+            stopped = any(w.child.state == "T" for w in self.live.workers.values())
+            if number and not stopped and all(probe.succeeded for probe in probes[-2:]):
                 break
         return probes
 
     def _probe(self, number: int, seconds: float) -> Probe:
         alive = [w for w in self.live.workers.values() if w.child.state in "SRD"]
         health, listed = self.live.health()
+        known = len(self.live.routes())
         stream = self.live.send(f"after{number}", 2)
         self.live.finish(stream, self.patience)
+        sent = self.live.routes()[known:]
         found = Probe(
             round(seconds, 2),
             stream.status,
@@ -237,9 +270,16 @@ class _Trial:
             health,
             len(listed),
             len(alive),
+            next((r.worker.name for r in sent if r.worker.child.state == "T"), None),
         )
         self.live.events.write(
-            kind="probe", status=found.status, health=health, listed=len(listed), alive=len(alive)
+            kind="probe",
+            tag=stream.tag,
+            status=found.status,
+            health=health,
+            listed=len(listed),
+            alive=len(alive),
+            stopped=found.stopped,
         )
         return found
 
@@ -247,7 +287,7 @@ class _Trial:
 def _is_holding(worker: Worker) -> bool:
     """Whether the last that a worker wrote is that it waits."""
     seen = worker.emitted.read()
-    return bool(seen) and seen[-1]["ev"] == "hook"
+    return bool(seen) and seen[-1]["ev"] == "held"
 
 
 def _end(stream: Stream) -> str:

@@ -1,0 +1,153 @@
+"""NVIDIA Dynamo behind the adapter protocol: a frontend and oracle workers on this machine.
+
+It goes on by itself while nobody looks, and each run starts it anew (a second or two). Tokens are
+far enough apart for faults to come between them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from attrs import define
+
+from rackproof.checker.adapters import seen
+from rackproof.checker.adapters.protocol import Ineffective
+from rackproof.checker.adapters.serving import CLIENT, Adapter, Ask, Setup
+from rackproof.model.kernel import Observation
+from rackproof.scenarios.live.client import FIRST, Stream
+from rackproof.scenarios.live.deployment import Settings, Software, Worker, deployed
+from rackproof.scenarios.live.plan import SHORT
+
+STEP: Final = 0.05
+"""Seconds of one step."""
+PAUSE: Final = 0.15
+"""Seconds between two tokens."""
+LEASE: Final = 10.0
+"""Seconds after which discovery gives up a worker that is silent."""
+
+
+@define
+class _Heard:
+    """How much of a stream was reported."""
+
+    stream: Stream
+    tokens: int = 0
+    finished: bool = False
+    over: bool = False
+
+
+class DynamoAdapter(Adapter):
+    """Dynamo as a rack of the model: ``worker-0`` is w0, and so on.
+
+    software: what is deployed, such as ``Dynamo(python)``. What is recorded of a run goes to a
+    folder in ``records``; without one, it is thrown away.
+    """
+
+    complete = CLIENT
+    asynchronous = True
+
+    def __init__(self, software: Software, records: Path | None = None) -> None:
+        """Nothing is launched yet."""
+        self._software, self._records = software, records
+
+    def launch(self, setup: Setup) -> None:
+        if set(setup.workers.values()) != {"aggregated"}:
+            raise ValueError("only aggregated workers can be driven (rack: {aggregated: N})")
+        self._stack, self._heard = ExitStack(), dict[str, _Heard]()
+        if self._records is None:
+            kept = self._stack.enter_context(tempfile.TemporaryDirectory())
+        else:
+            self._records.mkdir(parents=True, exist_ok=True)
+            kept = tempfile.mkdtemp(dir=self._records)
+        self._live = self._stack.enter_context(
+            deployed(self._software, self._settings(setup), Path(kept) / "run")
+        )
+        names = zip(setup.workers, self._live.workers.values(), strict=True)
+        self._workers: dict[str, Worker] = dict(names)
+        self._last = time.monotonic()
+
+    def _settings(self, setup: Setup) -> Settings:
+        world = self._system.initial
+        length = None if world.tokens == world.max_tokens else world.tokens
+        timeout = SHORT if world.protocol.stream_timeout else None
+        return Settings(len(setup.workers), setup.retry_limit, timeout, PAUSE, length)
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    def submit(self, ask: Ask) -> None:
+        self._heard[ask.request] = _Heard(self._live.send(ask.request, ask.max_tokens))
+
+    def cancel(self, request: str) -> None:
+        heard = self._heard[request]
+        if heard.stream.is_over:
+            raise Ineffective("its stream is over")
+        heard.stream.leave()
+        heard.over = True
+
+    def kill(self, worker: str) -> None:
+        self._live.crash(self._at(worker, "SRDT"))
+
+    def freeze(self, worker: str) -> None:
+        self._live.hang(self._at(worker, "SRD"))
+
+    def resume(self, worker: str) -> None:
+        self._live.resume(self._at(worker, "T"))
+
+    def drain(self, worker: str) -> None:
+        self._live.drain(self._at(worker, "SRD"))
+
+    def _at(self, worker: str, states: str) -> Worker:
+        """A worker in one of these states of the kernel."""
+        found = self._workers[worker]
+        state = found.child.state
+        if state not in states:
+            raise Ineffective(f"its process is in state {state}")
+        return found
+
+    def advance(self) -> bool:
+        time.sleep(STEP)
+        if any(self._waits(heard) for heard in self._heard.values()):
+            self._last = time.monotonic()
+        silence = STEP
+        if any(not heard.over for heard in self._heard.values()):
+            timeout = self._live.settings.stream_timeout or 0.0
+            silence = 2 + LEASE + timeout * (self._live.settings.migration_limit + 1)
+        return time.monotonic() - self._last < silence
+
+    def observe(self) -> Sequence[Observation]:
+        return [item for name, heard in self._heard.items() for item in _news(name, heard)]
+
+    def _waits(self, heard: _Heard) -> bool:
+        """Whether there is something of a stream that was not reported."""
+        stream = heard.stream
+        return not heard.over and (len(stream.tokens) > heard.tokens or stream.is_over)
+
+
+def _news(request: str, heard: _Heard) -> list[Observation]:
+    """What came since it was last asked; once the stream is over, all that there is."""
+    stream, told = heard.stream, list[Observation]()
+    if heard.over:
+        return told
+    over, finish = stream.is_over, stream.finish is not None
+    late = len(stream.late)
+    tokens = stream.tokens[heard.tokens :]
+    for number, token in enumerate(tokens, heard.tokens):
+        if finish and not heard.finished and number >= len(stream.tokens) - late:
+            told.append(seen.finish(request))
+            heard.finished = True
+        told.append(seen.token(request, token - FIRST))
+    heard.tokens += len(tokens)
+    if finish and not heard.finished:
+        told.append(seen.finish(request))
+        heard.finished = True
+    if over:
+        heard.over = True
+        told += [seen.error(request)] if stream.error else []
+        told += [seen.end(request)]
+    return told

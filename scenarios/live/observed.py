@@ -1,0 +1,127 @@
+"""Which properties a live run broke, by what anybody could see of it from outside.
+
+That is less than ``conform`` finds from the logs, and needs no model: a token that came twice came
+twice, whatever the reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.scenarios.live.client import FIRST
+from rackproof.scenarios.live.plan import Plan
+from rackproof.scenarios.live.trial import Seen
+
+NOT_THEIRS: Final = "cannot_connect"
+"""The error that a frontend holds against a worker that it takes for unreachable."""
+
+
+@frozen
+class Fact:
+    """A property of the catalogue, and what is so instead."""
+
+    prop: str
+    sentence: str
+
+
+def broken(plan: Plan, seen: Seen) -> list[Fact]:
+    """The properties that were seen to be broken."""
+    told = [
+        *_tokens(seen),
+        *_order(seen),
+        *_ending(seen, plan.settings.length or plan.tokens),
+        *_usage(seen),
+        *_attempts(seen, plan.settings.migration_limit),
+        *_aftermath(seen),
+    ]
+    return [Fact(prop, sentence) for prop, sentence in told]
+
+
+Told = Iterator[tuple[str, str]]
+
+
+def _tokens(seen: Seen) -> Told:
+    stream = seen.stream
+    count, most = len(stream.tokens), stream.most
+    if count > most:
+        yield "max-tokens-kept", f"the client got {count} tokens for a limit of {most}"
+    if stream.late:
+        yield "nothing-after-finish", f"{len(stream.late)} tokens came after the finish reason"
+
+
+def _order(seen: Seen) -> Told:
+    """What is wrong with the positions of the tokens, where these can be read off them."""
+    positions = [token - FIRST for token in seen.stream.tokens] if seen.exact else []
+    twice = sorted(place for place, times in Counter(positions).items() if times > 1)
+    lacking = sorted(set(range(max(positions, default=-1) + 1)) - set(positions))
+    if twice:
+        first = f"the first at position {twice[0]}"
+        yield "no-duplicate-tokens", f"{len(twice)} tokens came twice, {first}"
+    if lacking:
+        first = f"the first at position {lacking[0]}"
+        yield "no-lost-tokens", f"{len(lacking)} tokens are missing, {first}"
+
+
+def _ending(seen: Seen, whole: int) -> Told:
+    stream = seen.stream
+    count = len(stream.tokens)
+    if not seen.ended:
+        yield "progress", f"the client still waits after {seen.patience:g} s, with {count} tokens"
+    elif stream.end == "left" or stream.succeeded:
+        return
+    elif count >= whole:
+        how = f"an error ({stream.error})" if stream.error else "an end without a finish reason"
+        yield "complete-output-succeeds", f"the client has all {whole} tokens, and then {how}"
+    elif stream.error is None:
+        yield "clear-failure", f"the stream ended after {count} tokens, with no finish and no error"
+
+
+def _usage(seen: Seen) -> Told:
+    usage, count = seen.stream.usage, len(seen.stream.tokens)
+    if usage is None:
+        return
+    asked, given = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if seen.prompt is not None and asked != seen.prompt:
+        yield "usage-exact", f"the usage says {asked} prompt tokens for a prompt of {seen.prompt}"
+    elif given != count:
+        yield "usage-exact", f"the usage says {given} tokens where the client got {count}"
+
+
+def _attempts(seen: Seen, limit: int) -> Told:
+    names = [route.worker.name for route in seen.routes]
+    if len(names) > limit + 1:
+        yield "bounded-retries", f"there were {len(names)} attempts for a limit of {limit} retries"
+    back = [name for place, name in enumerate(names) if name in names[:place]]
+    if back:
+        yield "retries-go-elsewhere", f"{back[0]} got the request again after it had failed it"
+
+
+def _aftermath(seen: Seen) -> Told:
+    blamed = [
+        route.worker.name
+        for route in seen.routes
+        if route.worker.name in seen.untouched and route.error == NOT_THEIRS
+    ]
+    if blamed and not seen.probes[0].succeeded:
+        yield "no-blame-for-clients", _blamed(seen, blamed)
+    sent = next((probe for probe in seen.probes if probe.stopped), None)
+    if sent is not None:
+        when = f"{sent.seconds:g} s after the end of the request"
+        yield "no-untested-restore", f"{sent.stopped}, still stopped, was sent another one {when}"
+
+
+def _blamed(seen: Seen, blamed: list[str]) -> str:
+    """How the next client fared though workers were well."""
+    first = seen.probes[0]
+    well = next((probe.seconds for probe in seen.probes if probe.succeeded), None)
+    last = seen.probes[-1].seconds if well is None else well
+    until = "and nobody was served" if well is None else "and nobody was served before"
+    return (
+        f"{' and '.join(blamed)}, to which nothing was done, refused the request and counted as "
+        f"{NOT_THEIRS}; the next client got HTTP {first.status} while /health said "
+        f"{first.health}, {until} {last:g} s later"
+    )
