@@ -674,3 +674,10 @@ def test_a_stream_that_is_cut_off_is_told_with_how_much_was_read(tmp_path: Path)
     (doubt,) = doubts
     assert doubt.words == "is cut off in the middle of a message"
     assert 0 < int(doubt.place.file.rpartition("+")[2]) < whole_size
+
+
+def test_a_publisher_that_outlives_its_engine_does_not_count_from_0_again(log: Path) -> None:
+    log.write_text("\n".join(lines_of([(0, [stored(1)]), (1, [stored(2)]), (0, [stored(1)])])))
+    outlives = Bundled("dynamo", {"persistent-publisher": True})
+    found = [explain(case) for case in kv_cases(log, no_doubt, outlives)]
+    assert [one.place.line for one in found if one.place] == [3]
