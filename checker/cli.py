@@ -388,7 +388,9 @@ def verify(
     return session.verify(targets)
 
 
-@cli.command(epilog="Example: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete --stack dynamo")
+@cli.command(
+    epilog="Example: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete --stack dynamo"
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--stack", metavar="NAME", help="The stack that was recorded.")
 @click.option("--world", metavar="FILE.py:NAME", help="Or a world of your own.")
@@ -446,8 +448,8 @@ def conform(
 ) -> int:
     """Hold recorded runs against the model: is there a run of it that explains them?
 
-    A PATH is the folder of a capture (logs of one system, such as Dynamo's JSONL with the streams of
-    its clients), a folder of such folders, or a single log. Each request is explained by itself.
+    A PATH is the folder of a capture (logs of one system, such as Dynamo's JSONL with the streams
+    of its clients), a folder of such folders, or a single log. Each request is explained by itself.
 
     A request is accepted if some run of the model would have been recorded as it was. It is
     rejected with the first record that no run explains, what the model allowed instead, and the
@@ -458,28 +460,29 @@ def conform(
     Exit status: 0 all accepted; 1 a request is rejected, or breaks a property that is not --known;
     2 bad input; 3 inconclusive. How to read the answer is told in docs/conformance.md.
     """
-    from rackproof.checker.conform.command import Conform  # noqa: PLC0415
+    from rackproof.checker.conform.command import conform as hold  # noqa: PLC0415
+    from rackproof.checker.conform.sources import Source, Stack, World  # noqa: PLC0415
     from rackproof.checker.engines import Options  # noqa: PLC0415
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     if (stack is None) == (world is None):
         raise click.UsageError("say what was recorded: --stack NAME, or --world FILE.py:NAME")
+    seconds = dict(_setting(text, "--timeout") for text in timeouts)
+    source: Source
+    if world is not None:
+        if changes or retry_limit is not None or seconds or one_host:
+            raise click.UsageError(
+                "--set, --retry-limit, --timeout and --one-host are for stacks; a world of one's "
+                "own has none of these"
+            )
+        source = World(world, mapping)
+    else:
+        assert stack is not None, "one of them was given"
+        name = stack.removeprefix("stack:")
+        source = Stack(name, changes, mapping, retry_limit, seconds, one_host)
     options = Options(seconds=time_limit, changes=changes)
-    session = Session(
-        options, int(verbose) - int(quiet), json_file, junit, summary_file=summary
-    )
-    asked = Conform(
-        session,
-        stack,
-        world,
-        mapping,
-        frozenset(known),
-        retry_limit,
-        dict(_setting(text, "--timeout") for text in timeouts),
-        one_host,
-        explain_changes,
-    )
-    return asked.tell(paths)
+    session = Session(options, int(verbose) - int(quiet), json_file, junit, summary_file=summary)
+    return hold(session, paths, source, known, explain_changes)
 
 
 @cli.command(epilog="Example: rackproof cuts stack:dynamo --exam crash --at-most 2")

@@ -12,13 +12,13 @@ from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
 from rackproof.checker.conform.outcome import Answer, Broken, Explained
 from rackproof.checker.conform.rejecting import after_that, rejection, stuck
+from rackproof.checker.conform.renaming import renamed
 from rackproof.checker.conform.search import Limits, Node, Search
 from rackproof.checker.conform.telling import (
     assumed,
     broken_on,
     broken_sentence,
     misattributed,
-    renamed,
     trace_of,
     written_of,
 )
@@ -37,6 +37,11 @@ def explain(
     already.
     """
     moves = Moves(case.system) if moves is None else moves
+    return renamed(_explained(case, limits, moves, changes), case.called)
+
+
+def _explained(case: Case, limits: Limits, moves: Moves, changes: bool) -> Explained:
+    """What came of a case, under the names of its system."""
     search = Search(moves, Logs(case), case.ended, limits)
     found = search.run()
     if found is not None:
@@ -44,26 +49,21 @@ def explain(
     if search.given_up is not None:
         return _given_up(case, search)
     told = _rejected(case, search)
-    if case.missing and (doubtful := _without_the_missing(case)) != case:
-        if explain(doubtful, limits, moves=moves).answer is not Answer.REJECTED:
-            return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
-    if changes:
-        return evolve(told, changes=changes_that_explain(case, limits))
-    return told
+    if case.missing and _may_lack(case, limits, moves):
+        return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
+    return evolve(told, changes=changes_that_explain(case, limits)) if changes else told
 
 
 def _told(case: Case, moves: Moves, node: Node, answer: Answer) -> Explained:
     """What is said of the run to a node."""
     trace, observed = trace_of(moves, node), written_of(node)
-    words = tuple(renamed(text, case.called) for text in assumed(trace, observed))
-    wrong = misattributed(node)
+    words, wrong = assumed(trace, observed), misattributed(node)
     return Explained(case, answer, trace, observed, misattributed=wrong, assumed=words)
 
 
 def _accepted(case: Case, moves: Moves, node: Node) -> Explained:
     told = _told(case, moves, node, Answer.ACCEPTED)
-    broken = (*broken_on(moves, node), *_broken_at_rest(moves, node))
-    told = evolve(told, broken=tuple(_named(each, case) for each in broken))
+    told = evolve(told, broken=(*broken_on(moves, node), *_broken_at_rest(moves, node)))
     if case.missing:
         return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
     return told
@@ -90,19 +90,21 @@ def _given_up(case: Case, search: Search) -> Explained:
 def _rejected(case: Case, search: Search) -> Explained:
     at = stuck(search)
     told = _told(case, search.moves, at.node, Answer.REJECTED)
-    forced = forced_breaks(case, search.moves, at.node.state, after_that(search, at))
-    broken = tuple(_named(each, case) for each in (*broken_on(search.moves, at.node), *forced))
-    return evolve(told, rejection=rejection(case, search, at), broken=broken)
+    known = broken_on(search.moves, at.node)
+    forced = forced_breaks(case, search.moves.states[at.node.state], after_that(search, at))
+    return evolve(told, rejection=rejection(case, search, at), broken=(*known, *forced))
 
 
-def _named(broken: Broken, case: Case) -> Broken:
-    return evolve(broken, sentence=renamed(broken.sentence, case.called))
-
-
-def _without_the_missing(case: Case) -> Case:
-    """The case if of some kinds nothing is there because the log of them is missing."""
+def _may_lack(case: Case, limits: Limits, moves: Moves) -> bool:
+    """Whether it is for what is missing that nothing explains the rest: for a log of which nothing
+    is there at all.
+    """
     seen = {(each.witness, each.kind) for log in case.logs for each in log}
-    return evolve(case, complete=case.complete & seen)
+    doubtful = evolve(case, complete=case.complete & seen)
+    if doubtful.complete == case.complete:
+        return False
+    search = Search(moves, Logs(doubtful), case.ended, limits)
+    return search.run() is not None or search.given_up is not None
 
 
 def _lacking(case: Case) -> str:

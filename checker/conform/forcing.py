@@ -5,7 +5,8 @@ It is forced upon the model, and so is all that the same witness writes after it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rackproof.checker.conform.moves import Move, Moves
 from rackproof.checker.conform.outcome import Broken
@@ -15,18 +16,18 @@ from rackproof.model.kernel import Observation, Property, evidence_of
 from rackproof.model.kernel.evidence import Case
 
 
-def forced_breaks(
-    case: Case, moves: Moves, state: int, observed: list[Observation]
-) -> tuple[Broken, ...]:
+def forced_breaks(case: Case, before: Any, observed: Sequence[Observation]) -> tuple[Broken, ...]:
     """The properties that are broken by what a witness goes on to write, each at the first
     observation by which it is.
 
-    observed: of one witness, the rejected one first. state: the one before it.
+    observed: of one witness, the rejected one first. before: the state before it.
     """
     force = evidence_of(case.system).forced
     if force is None:
         return ()
-    found = dict.fromkeys(moves.broken(state))
+    moves = Moves(case.system)
+    state = moves.number(before)
+    found = set(moves.broken(state))
     broken = list[Broken]()
     for each in observed:
         after = force(moves.states[state], each)
@@ -35,7 +36,7 @@ def forced_breaks(
         state = moves.number(after)
         for prop in case.system.properties:
             if prop in moves.broken(state) and prop not in found:
-                found[prop] = None
+                found.add(prop)
                 broken.append(_told(moves, state, prop, each))
     if case.ended and observed:
         broken += _at_the_end(case, moves, state, observed[-1])
@@ -61,7 +62,5 @@ def _at_the_end(case: Case, moves: Moves, state: int, last: Observation) -> Iter
     if not stays:
         return
     always = frozenset.intersection(*(after.broken(part) for part in stays))
-    for prop in case.system.properties:
-        if prop in always:
-            end = min(state for state in stays[0])
-            yield _told(moves, end, prop, last)
+    end = next(number for number in after.moves if number in stays[0])
+    yield from (_told(moves, end, prop, last) for prop in case.system.properties if prop in always)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
+
+from attrs import evolve
 
 from rackproof.checker.conform.moves import Moves
 from rackproof.checker.explain.decisions import Decisions, is_enabled
@@ -14,8 +16,11 @@ from rackproof.checker.explain.guards import Guards
 from rackproof.checker.lowering.arena import Op
 from rackproof.checker.lowering.lower import lower
 from rackproof.checker.lowering.relation import Action, Disabled, Test, Tree
-from rackproof.model.kernel import Firing, ModelError, Observation
+from rackproof.model.kernel import Firing, ModelError, Observation, Record
 from rackproof.scenarios.fields import Fields
+
+MOST_STATES: Final = 500
+"""States in which a step is looked for that nothing before shows."""
 
 MOST_STEPS: Final = 3
 """Steps of which it is told why they were not possible."""
@@ -29,31 +34,48 @@ class Guarding:
         self.moves = moves
         self.fields = Fields(moves.system)
 
-    def failed(self, state: int, seen: Observation) -> list[str]:
+    def failed(self, state: int, seen: Observation, states: Sequence[int]) -> list[str]:
         """The parts of guards that were not so in a state, in words with their values, of steps
-        that write such a record somewhere; first those that write just this.
+        that write such a record; those that write just this, if any do.
+
+        states: where such steps are looked for; if in vain, then in what comes after the state.
         """
         found = list[str]()
-        for firing, sources in self._writers(seen)[:MOST_STEPS]:
+        for firing, sources in self._writers(seen, state, states)[:MOST_STEPS]:
             reasons = list(self._reasons(firing, state, sources))
             if reasons:
                 words = firing.words(self.moves.system).rstrip(".")
                 found.append(f"{words}: {', '.join(reasons)}")
         return found
 
-    def _writers(self, seen: Observation) -> list[tuple[Firing, list[int]]]:
+    def _onwards(self, state: int) -> list[int]:
+        """What comes after a state, breadth first, as far as is looked."""
+        found = [state]
+        known = {state}
+        for number in found:
+            after = [move.target for move in self.moves.of(number) if move.target not in known]
+            known.update(after)
+            found += dict.fromkeys(after)
+            if len(found) > MOST_STATES:
+                break
+        return found
+
+    def _writers(
+        self, seen: Observation, state: int, states: Sequence[int]
+    ) -> list[tuple[Firing, list[int]]]:
         """Steps that write such a record, each with the states from which it writes just this."""
-        exact: dict[tuple[str, tuple[int, ...]], tuple[Firing, list[int]]] = {}
-        others: dict[tuple[str, tuple[int, ...]], tuple[Firing, list[int]]] = {}
-        for number, moves in self.moves.explored:
-            for move in moves:
-                for record in move.records:
-                    if (record.witness, record.kind) == (seen.witness, seen.kind):
-                        fits = seen.fits(record)
-                        key = move.firing.transition.name, move.firing.arguments
-                        into = exact if fits else others
-                        into.setdefault(key, (move.firing, []))[1].append(number)
-        return list((exact or others).values())
+        found = self._writing(seen.fits, states) or self._writing(seen.fits, self._onwards(state))
+        return found or self._writing(evolve(seen, values={}).fits, states)
+
+    def _writing(
+        self, fits: Callable[[Record], bool], states: Sequence[int]
+    ) -> list[tuple[Firing, list[int]]]:
+        found = dict[Firing, list[int]]()
+        for number in states:
+            for move in self.moves.of(number):
+                if any(map(fits, move.records)):
+                    found.setdefault(move.firing, []).append(number)
+        return list(found.items())
 
     def _reasons(self, firing: Firing, state: int, sources: list[int]) -> Iterator[str]:
         action = self._action(firing)

@@ -29,15 +29,16 @@ class Logs:
             for key in dict.fromkeys((each.witness, each.kind) for each in log):
                 self._homes[key] = (*self._homes.get(key, ()), index)
         witnesses = [{each.witness for each in log} for log in case.logs]
+        self._witnesses = witnesses
         self._mixed = any(len(found) > 1 for found in witnesses)
-
-    def next(self, log: int, at: Positions) -> Observation | None:
-        """The first observation of a log that is not explained yet."""
-        return self.logs[log][at[log]] if at[log] < self.end[log] else None
 
     def is_complete(self, record: Record) -> bool:
         """Whether a step that writes this is in the logs, if it happened."""
         return (record.witness, record.kind) in self.complete
+
+    def may_hold(self, log: int, record: Record) -> bool:
+        """Whether a record may be missing in a log: who writes there, writes all of that kind."""
+        return record.witness in self._witnesses[log] and self.is_complete(record)
 
     def ways(self, records: Sequence[Record], at: Positions) -> Iterator[Way]:
         """How far the logs are explained after a step that writes these; nothing where they have
@@ -58,8 +59,7 @@ class Logs:
     def _one(self, record: Record, at: Positions) -> Iterator[Way]:
         key = record.witness, record.kind
         for log in self._homes.get(key, ()):
-            observed = self.next(log, at)
-            if observed is not None and observed.fits(record):
+            if at[log] < self.end[log] and (observed := self.logs[log][at[log]]).fits(record):
                 yield (*at[:log], at[log] + 1, *at[log + 1 :]), ((observed, record),)
         if key not in self.complete:
             yield at, ()

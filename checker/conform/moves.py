@@ -52,11 +52,6 @@ class Moves:
             if prop.scope is Scope.ALWAYS
         ]
 
-    @property
-    def explored(self) -> Iterator[tuple[int, tuple[Move, ...]]]:
-        """Every state that was asked for, with its moves, in the order of asking."""
-        yield from self._moves.items()
-
     def number(self, state: Any) -> int:
         """The number of a state; it need not be one that can be reached."""
         known = self._numbers.setdefault(state, len(self.states))

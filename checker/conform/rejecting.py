@@ -1,4 +1,4 @@
-"""What to say of a record that no run explains: where it goes wrong, and what was expected there."""
+"""What to say of a record that no run explains: where it goes wrong, what was expected there."""
 
 from __future__ import annotations
 
@@ -8,124 +8,146 @@ from typing import Final
 from attrs import evolve, frozen
 
 from rackproof.checker.conform.guarding import guards_of
+from rackproof.checker.conform.matching import Positions
 from rackproof.checker.conform.moves import Move
 from rackproof.checker.conform.outcome import Allowed, Rejection
 from rackproof.checker.conform.search import Limits, Node, Search
-from rackproof.checker.conform.telling import renamed, written
+from rackproof.checker.conform.telling import written
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case
 
 MOST_EXPECTED: Final = 4
 """Steps that are told as what the model allowed."""
 
+NO_STEP: Final = 3
+"""Further from what was observed than any step."""
+
 
 @frozen(eq=False)
 class Stuck:
     """Where a record goes wrong: after a node, at the next observation of a log.
 
-    log: None where all of it is explained, and the run may not be over there.
+    seen: that observation; the last one of the log, where something is missing after it; None where
+    the log is empty. nodes: all that the same may be said of, the node first. gain: how much is
+    explained if there is one mistake in the log; instead: the step that it is then the record of,
+    if all is.
     """
 
     node: Node
-    log: int | None
+    log: int
+    seen: Observation | None
+    after: bool
     nodes: tuple[Node, ...]
-    """All that the same may be said of; the run to the first is the one to show."""
+    gain: int = 0
+    instead: Move | None = None
 
 
 def stuck(search: Search) -> Stuck:
-    """The observation without which alone the rest goes furthest, among those that come next after
-    the longest runs; of several the earliest.
+    """Of the observations that come next after the longest runs, the one where one mistake of its
+    log would explain the most: that it is too much, or something else, or that one before it is
+    missing. Of several, one where the same witness was to write something else; the earliest.
     """
     most = max(node.explained for node in search.reached)
     furthest = [node for node in search.reached if node.explained == most]
-    logs = range(len(search.logs.end))
-    nexts = dict.fromkeys(
-        (node.at[log], log) for node in furthest for log in logs if search.logs.next(log, node.at)
-    )
-    if not nexts:
-        return Stuck(furthest[0], None, tuple(furthest))
-    gains = (
-        {key: _gain(search, *key) for key in nexts} if len(nexts) > 1 else dict.fromkeys(nexts, 0)
-    )
-
-    def order(key: tuple[int, int]) -> tuple[int, bool, float, int]:
-        at, log = key
-        when = search.logs.logs[log][at].time
-        return -gains[key], when is None, when or 0.0, log
-
-    at, log = min(nexts, key=order)
-    found = tuple(node for node in furthest if node.at[log] == at)
-    return Stuck(found[0], log, found)
-
-
-def _gain(search: Search, at: int, log: int) -> int:
-    """How much is explained if one observation is passed over."""
-    starts = [
-        evolve(node, at=(*node.at[:log], at + 1, *node.at[log + 1 :]))
-        for node in search.reached
-        if node.at[log] == at
+    logs = search.logs.logs
+    places = [
+        _tried(search, _place(log, at, search, furthest))
+        for log in range(len(logs))
+        for at in dict.fromkeys(node.at[log] for node in furthest)
     ]
+
+    def order(place: Stuck) -> tuple[int, int, bool, float]:
+        rank = min((rank for rank, _ in _steps(search, place)), default=NO_STEP)
+        when = place.seen.time if place.seen else None
+        return -place.gain, rank, when is None, when or 0.0
+
+    return min(places, key=order)
+
+
+def _place(log: int, at: int, search: Search, furthest: Sequence[Node]) -> Stuck:
+    observed = search.logs.logs[log]
+    after = at == len(observed)
+    seen = observed[at - after] if observed else None
+    nodes = tuple(node for node in furthest if node.at[log] == at)
+    return Stuck(nodes[0], log, seen, after, nodes)
+
+
+def _tried(search: Search, place: Stuck) -> Stuck:
+    """The same with how much is explained if there is one mistake in its log at this place."""
+    at = place.node.at[place.log]
+    nodes = [node for node in search.reached if node.at[place.log] == at]
+    starts = [each for node in nodes for each in _mended(search, node, place)]
     limits = Limits(max(search.limits.states // 4, len(starts)))
     again = Search(search.moves, search.logs, search.stops is not None, limits)
     found = again.run(starts)
-    return found.explained + 1 if found else max(node.explained for node in again.reached)
+    if found is None:
+        return evolve(place, gain=max((node.explained for node in again.reached), default=0))
+    mended = {id(each) for each in starts}
+    move = next((each.move for each in (*found.path, found) if id(each) in mended), None)
+    return evolve(place, gain=found.explained + 1, instead=move)
+
+
+def _mended(search: Search, node: Node, place: Stuck) -> Iterator[Node]:
+    """What comes after a node if an observation is too much, or another one, or one is missing."""
+    logs, log = search.logs, place.log
+    ways = [node.at] if place.after else [node.at, _passed(node.at, log)]
+    if not place.after:
+        yield evolve(node, at=ways[1], parent=node, move=None, pairs=())
+    for move in search.moves.of(node.state):
+        for index, record in enumerate(move.records):
+            if logs.may_hold(log, record):
+                others = (*move.records[:index], *move.records[index + 1 :])
+                yield from (
+                    search.after(node, move, *way) for at in ways for way in logs.ways(others, at)
+                )
+
+
+def _passed(at: Positions, log: int) -> Positions:
+    return (*at[:log], at[log] + 1, *at[log + 1 :])
 
 
 def rejection(case: Case, search: Search, at: Stuck) -> Rejection:
     """What is said of it."""
-    allowed = _allowed(search, at)
-    seen = _observed(search, at, allowed)
-    told = (
-        Allowed(
-            renamed(move.firing.words(case.system), case.called),
-            renamed("; ".join(written(record) for record in move.records), case.called),
-        )
-        for move in allowed
-    )
-    expected = tuple({one.written: one for one in reversed(list(told))}.values())[::-1]
-    failed = () if at.log is None else guards_of(search.moves).failed(at.node.state, seen)
-    texts = dict.fromkeys(renamed(text, case.called) for text in failed)
-    return Rejection(seen, expected[:MOST_EXPECTED], tuple(texts), after=at.log is None)
-
-
-def _observed(search: Search, at: Stuck, allowed: Sequence[Move]) -> Observation:
-    """The observation to blame; where something is missing, the last that its witness wrote."""
-    if at.log is not None:
-        return search.logs.logs[at.log][at.node.at[at.log]]
-    witnesses = [record.witness for move in allowed for record in move.records]
-    last = {each.witness: each for log in search.logs.logs for each in log}
-    known = [last[witness] for witness in witnesses if witness in last]
-    if known or last:
-        return (known or list(last.values()))[0]
-    return Observation(allowed[0].records[0].witness, allowed[0].records[0].kind)
-
-
-def _allowed(search: Search, at: Stuck) -> list[Move]:
-    """The steps that would write something else: the same witness first, what is owed first."""
     found = list(_steps(search, at))
-    least = min((rank for rank, _ in found), default=0)
-    return [move for rank, move in found if rank == least]
+    least = min((rank for rank, _ in found), default=NO_STEP)
+    allowed = [move for rank, move in found if rank == least]
+    allowed = [at.instead, *allowed] if at.instead else allowed
+    told = dict[str, str]()
+    for move in allowed:
+        told.setdefault("; ".join(map(written, move.records)), move.firing.words(case.system))
+    expected = tuple(Allowed(words, text) for text, words in told.items())[:MOST_EXPECTED]
+    seen = at.seen or _never(allowed)
+    if at.after:
+        return Rejection(seen, expected, (), after=True)
+    states = list(dict.fromkeys(node.state for node in search.reached))
+    failed = guards_of(search.moves).failed(at.node.state, seen, states)
+    return Rejection(seen, expected, tuple(dict.fromkeys(failed)))
+
+
+def _never(allowed: Sequence[Move]) -> Observation:
+    """What would be in an empty log."""
+    record = next(record for move in allowed for record in move.records)
+    return Observation(record.witness, record.kind)
 
 
 def _steps(search: Search, at: Stuck) -> Iterator[tuple[int, Move]]:
-    """Steps with how far they are from what was observed."""
+    """Steps that the model has instead, what is owed first, each with how far it is from what was
+    observed: 0 if it is as all other logs have it, 1 if it is not, 2 if it is in other logs alone.
+    """
     logs = search.logs
-    seen = None if at.log is None else logs.next(at.log, at.node.at)
     for node in at.nodes:
         for owed in (True, False):
             for move in search.moves.of(node.state):
                 told = [record for record in move.records if logs.is_complete(record)]
-                if move.owed is not owed or not told:
-                    continue
-                others = [each for each in told if seen and each.witness != seen.witness]
-                fits = next(logs.ways(others, node.at), None) is not None
-                mine = len(others) < len(told)
-                yield (0 if mine and fits else 1 if mine else 2), move
+                if move.owed is owed and told:
+                    others = [each for each in told if not logs.may_hold(at.log, each)]
+                    fits = next(logs.ways(others, node.at), None) is not None
+                    yield (2 if len(others) == len(told) else int(not fits)), move
 
 
 def after_that(search: Search, at: Stuck) -> list[Observation]:
     """The rejected observation, and what its witness wrote after it."""
-    if at.log is None:
+    if at.after or at.seen is None:
         return []
     log = search.logs.logs[at.log][at.node.at[at.log] :]
-    return [each for each in log if each.witness == log[0].witness]
+    return [each for each in log if each.witness == at.seen.witness]

@@ -80,7 +80,7 @@ class Search:
     def __init__(self, moves: Moves, logs: Logs, ended: bool, limits: Limits) -> None:
         """Nothing is looked at yet. ended: whether a run must be over with its record."""
         self.moves, self.logs, self.limits = moves, logs, limits
-        self.stops = Stops(moves, logs) if ended else None
+        self.stops = Stops(moves, logs.complete) if ended else None
         self.reached: list[Node] = []
         self.given_up: str | None = None
         self._deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
@@ -134,14 +134,21 @@ class Search:
             for at, pairs in self.logs.ways(move.records, node.at):
                 broken = node.broken | self.moves.broken(move.target)
                 if not self._is_settled(move.target, at, broken):
-                    yield self._after(node, move, at, broken, pairs)
+                    yield self.after(node, move, at, pairs)
 
-    def _after(
-        self, node: Node, move: Move, at: Positions, broken: frozenset[Property], pairs: Pairs
-    ) -> Node:
-        assumed = node.assumed + (not move.owed and not pairs)
-        wrong = node.wrong + sum(len(misread(*pair)) for pair in pairs)
-        return Node(move.target, at, broken, assumed, wrong, node.depth + 1, node, move, pairs)
+    def after(self, node: Node, move: Move, at: Positions, pairs: Pairs) -> Node:
+        """The node that a move leads to."""
+        return Node(
+            move.target,
+            at,
+            node.broken | self.moves.broken(move.target),
+            node.assumed + (not move.owed and not pairs),
+            node.wrong + sum(len(misread(*pair)) for pair in pairs),
+            node.depth + 1,
+            node,
+            move,
+            pairs,
+        )
 
     def _stopped(self, node: Node) -> Iterator[Node]:
         """The run as one that is over, if it may be."""

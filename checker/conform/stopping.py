@@ -12,12 +12,14 @@ from typing import Final
 
 from attrs import field, frozen
 
-from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Move, Moves
 from rackproof.model.kernel import Fairness, Property, Scope, holds
 
 MOST: Final = 2_000
 """States that are looked at after the last record."""
+
+Kinds = frozenset[tuple[str, str]]
+"""Witnesses, each with a kind of what it writes."""
 
 NONE: Final[frozenset[Property]] = frozenset()
 
@@ -47,7 +49,7 @@ class Aftermath:
         """The sets of states in which a fair run may stay for ever, one of them if it rests."""
         import networkx as nx  # noqa: PLC0415  (which takes as long as many cases)
 
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(self.moves)
         for state, moves in self.moves.items():
             graph.add_edges_from((state, move.target) for move, taken in moves if taken)
@@ -110,9 +112,9 @@ def aftermath(
 class Stops:
     """How runs may be over that end where a record does, by state."""
 
-    def __init__(self, moves: Moves, logs: Logs) -> None:
-        """Nothing is looked at yet."""
-        self.moves, self.logs = moves, logs
+    def __init__(self, moves: Moves, complete: Kinds) -> None:
+        """Nothing is looked at yet. complete: the witnesses and kinds of which all is recorded."""
+        self.moves, self.complete = moves, complete
         self.given_up = False
         self._known: dict[int, Stop | None] = {}
 
@@ -126,7 +128,7 @@ class Stops:
 
     def is_silent(self, move: Move) -> bool:
         """Whether no log tells of a step."""
-        return not any(self.logs.is_complete(record) for record in move.records)
+        return not any((each.witness, each.kind) in self.complete for each in move.records)
 
     def _found(self, state: int) -> Stop | None:
         if not any(move.owed for move in self.moves.of(state)):

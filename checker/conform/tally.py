@@ -9,8 +9,10 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from rackproof.checker.conform.outcome import Answer, Explained, Misattributed
+from rackproof.checker.conform.errors import errors
+from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.status import Status, worst
+from rackproof.model.kernel import Observation
 
 MOST_KINDS: Final = 100
 """Kinds of findings of which one case is kept; of others, only how many there are."""
@@ -67,12 +69,14 @@ class Group:
 
 
 @define(eq=False)
-class Error:
-    """An error of a log: where it is first, in how many observations and in how many cases."""
+class LogError:
+    """An error of logs, of one kind of record: what the first one says and what is so, in how many
+    records and in how many cases it is.
+    """
 
-    first: Misattributed
-    case: str
-    called: dict[str, str]
+    said: str
+    truth: str
+    first: Observation
     times: int = 0
     cases: int = 0
 
@@ -93,7 +97,7 @@ class Tally:
     missing: Counter[str] = field(factory=Counter)
     groups: dict[Kind, Group] = field(factory=dict)
     unkept: Counter[Answer] = field(factory=Counter)
-    errors: dict[tuple[str, str, str], Error] = field(factory=dict)
+    errors: dict[tuple[str, str, str], LogError] = field(factory=dict)
     statuses: Counter[Status] = field(factory=Counter)
 
     @property
@@ -113,17 +117,21 @@ class Tally:
         self.broken.update({(one.prop, one.predicted) for one in found.broken})
         self.assumed.update(set(found.assumed))
         self.missing.update(set(found.case.missing))
-        for wrong in found.misattributed:
-            self._note(wrong, found)
+        if found.misattributed:
+            self._note_errors(found)
         if found.answer is not Answer.ACCEPTED or found.broken:
             self._group(found)
 
-    def _note(self, wrong: Misattributed, found: Explained) -> None:
-        key = (wrong.at.witness, wrong.at.kind, wrong.name)
-        called = dict(found.case.called)
-        error = self.errors.setdefault(key, Error(wrong, found.case.name, called))
-        error.times += wrong.times
-        error.cases += 1
+    def _note_errors(self, found: Explained) -> None:
+        times, first = errors(found)
+        kinds = dict.fromkeys(error[:3] for error in times)
+        for error, seen in first.items():
+            said, truth = (found.case.called.get(str(value), str(value)) for value in error[3:])
+            self.errors.setdefault(error[:3], LogError(said, truth, seen))
+        for kind in kinds:
+            known = self.errors[kind]
+            known.times += sum(count for error, count in times.items() if error[:3] == kind)
+            known.cases += 1
 
     def _group(self, found: Explained) -> None:
         kind = kind_of(found)

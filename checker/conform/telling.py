@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,14 +24,6 @@ def written(told: Record | Observation) -> str:
 def in_words(value: Value) -> str:
     """A value as people write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def renamed(text: str, called: Mapping[str, str]) -> str:
-    """A text of the model with the names that the logs have."""
-    if not called:
-        return text
-    names = "|".join(re.escape(name) for name in sorted(called, key=len, reverse=True))
-    return re.sub(rf"(?<![\w-])(?:{names})(?![\w-])", lambda found: called[found[0]], text)
 
 
 def trace_of(moves: Moves, node: Node, further: Sequence[Move] = ()) -> Trace:

@@ -14,7 +14,7 @@ from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import ERRORS, FRONTEND, OUTCOMES
 from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation, evolve
-from rackproof.model.request import Phase, leave
+from rackproof.model.request import TERMINAL, Phase, leave
 from rackproof.model.retry import noted, recover, send, used
 from rackproof.model.stream import Finish, deliver, receive_finish
 from rackproof.model.world import World
@@ -70,9 +70,11 @@ def _error(world: World, _seen: Observation, _worker: int | None) -> World:
 
 
 def _end(world: World, _seen: Observation, _worker: int | None) -> World:
-    """The end of the stream: of a request that failed, or of one that is done."""
-    failed = world.requests[REQUEST].phase == Phase.FAILED
-    return world if failed else world.end(REQUEST, Phase.DONE)
+    """The end of the stream; of one with neither a finish nor an error, the request is still open,
+    though nothing more comes of it.
+    """
+    over = world.requests[REQUEST].phase in TERMINAL
+    return world.end(REQUEST, Phase.DONE) if world.streams[REQUEST].finished and not over else world
 
 
 def _left(world: World, _seen: Observation, _worker: int | None) -> World | None:
@@ -113,9 +115,11 @@ def _failed(world: World, seen: Observation, worker: int | None) -> World | None
     return recover(world, REQUEST, worker, error)
 
 
-def _over(world: World, seen: Observation, _worker: int | None) -> World | None:
+def _over(world: World, seen: Observation, worker: int | None) -> World | None:
     ends = {name: phase for phase, name in OUTCOMES.items()}
     phase = ends.get(str(seen.values.get("outcome")))
+    if phase is Phase.DONE:
+        return _end(world, seen, worker)
     return None if phase is None else world.end(REQUEST, phase)
 
 

@@ -1,7 +1,7 @@
-"""What is written down of caches and of the index: the events of each worker, as they arrive.
+"""What is written down of caches and of the index: the events of each worker, sent and lost.
 
-A log of KV events is written where the router listens. An event is in it when it arrives; one that
-was lost is in it too, as a number that is missing. What an engine does is seen in no other way.
+A log of KV events is written where the router listens. One that was lost is in it too: the next one
+shows that its number was used, and that it is missing. What an engine does is seen in no other way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Final
 
 from rackproof.model import cache, index
 from rackproof.model.cache import NOBODY, Event, Kind
-from rackproof.model.kernel import Evidence, Firing, Observation, Record
+from rackproof.model.kernel import Evidence, Firing, Observation, Record, evolve
+from rackproof.model.protocol import RestartSignal
 from rackproof.model.world import World
 
 ROUTER: Final = "router"
@@ -26,6 +27,13 @@ LOSSES: Final = frozenset(
     )
 )
 """The transitions by which events on their way do not arrive."""
+PUBLISHED: Final = {
+    cache.store.name: Kind.STORED,
+    cache.evict.name: Kind.REMOVED,
+    cache.clear_cache.name: Kind.CLEARED,
+    cache.engine_restart.name: Kind.CLEARED,
+}
+"""What the transitions tell in which an event is sent."""
 CONSUMERS: Final = (
     (index.apply_stored, True),
     (index.refuse_orphan, True),
@@ -41,17 +49,19 @@ def of_caches(workers: Sequence[str], prefixes: Sequence[str]) -> Evidence:
     """The evidence of a world with caches, whose workers and prefixes have these names.
 
     A worker's log says ``event`` (its number, the life of its engine) and then what the event
-    tells: ``stored`` or ``removed`` (block), ``cleared``; or that a number is ``missing``. The
-    router's says which blocks ``entered`` its index and which ``left`` it (worker, block).
+    tells: ``stored`` or ``removed`` (block), ``cleared``; and later, where it does not arrive, that
+    its number is ``missing``. The router's says which blocks ``entered`` its index and which
+    ``left`` it (worker, block).
     """
 
     def records(before: World, firing: Firing, after: World) -> Sequence[Record]:
-        lost = firing.transition.name in LOSSES
         found: list[Record] = []
         for worker, name in enumerate(workers):
-            for event in _gone(before, after, worker):
-                found += (_missing(name, event),) if lost else _told(name, event, prefixes)
-            found += (_missing(name, event) for event in _unheard(before, after, worker))
+            event = _published(firing, after, worker)
+            if event is not None:
+                found += _told(name, event, prefixes)
+            lost = _lost(before, firing, after, worker, event)
+            found += (Record(name, "missing", _numbered(event)) for event in lost)
             found += _believed(before, after, worker, name, prefixes)
         return found
 
@@ -65,32 +75,37 @@ def of_caches(workers: Sequence[str], prefixes: Sequence[str]) -> Evidence:
     return Evidence(records, forced)
 
 
-def _on_their_way(world: World, worker: int) -> list[Event]:
-    return [event for event in world.caches[worker].flight if event.kind != Kind.NOTHING]
+def _published(firing: Firing, after: World, worker: int) -> Event | None:
+    """The event that a worker sends in a step, if it does."""
+    kind = PUBLISHED.get(firing.transition.name)
+    if kind is None or firing.arguments[0] != worker:
+        return None
+    if firing.transition.name == cache.engine_restart.name:
+        signal = after.protocol.restart_signal
+        kind = kind if signal == RestartSignal.CLEARED else None
+    prefix = firing.arguments[1] if len(firing.arguments) > 1 else None
+    sent = after.caches[worker]
+    return None if kind is None else Event(kind, prefix, sent.next - 1, sent.epoch)
 
 
-def _gone(before: World, after: World, worker: int) -> list[Event]:
-    """The events that are no longer on their way, the oldest first."""
-    old, new = _on_their_way(before, worker), _on_their_way(after, worker)
-    left = next(n for n in range(len(old) + 1) if new[: len(old) - n] == old[n:])
-    return old[:left]
+def _lost(
+    before: World, firing: Firing, after: World, worker: int, event: Event | None
+) -> list[Event]:
+    """The events of a worker that from this step on cannot arrive."""
+    old, new = before.caches[worker].flight, after.caches[worker].flight
+    if firing.transition.name in LOSSES:
+        return [event for event in old if event.kind != Kind.NOTHING and event not in new]
+    return [event] if event is not None and not after.caches[worker].subscribed else []
 
 
-def _unheard(before: World, after: World, worker: int) -> list[Event]:
-    """What a worker has sent where nobody listens."""
-    old, new = before.caches[worker], after.caches[worker]
-    sent = new.epoch == old.epoch and new.next > old.next
-    return [] if new.subscribed or not sent else [Event(number=old.next, epoch=old.epoch)]
-
-
-def _missing(worker: str, event: Event) -> Record:
-    return Record(worker, "missing", {"number": event.number, "epoch": event.epoch})
+def _numbered(event: Event) -> dict[str, int]:
+    return {"number": event.number, "epoch": event.epoch}
 
 
 def _told(worker: str, event: Event, prefixes: Sequence[str]) -> tuple[Record, Record]:
-    """The records of an event that has arrived."""
+    """The records of an event that is sent."""
     block = {} if event.prefix is None else {"block": prefixes[event.prefix]}
-    numbered = Record(worker, "event", {"number": event.number, "epoch": event.epoch})
+    numbered = Record(worker, "event", _numbered(event))
     return numbered, Record(worker, event.kind.value, block)
 
 
@@ -108,35 +123,43 @@ def _as_observed(
     world: World, worker: int, observation: Observation, prefixes: Sequence[str]
 ) -> Event | None:
     """The event of an observation, where it is of one and says enough of it."""
-    due, epoch = world.known[worker].due, world.caches[worker].epoch
+    epoch = world.caches[worker].epoch
     if observation.kind == Kind.CLEARED.value:
-        return Event(Kind.CLEARED, None, due, epoch)
+        return Event(Kind.CLEARED, None, 0, epoch)
     block = observation.values.get("block")
     if observation.kind not in (Kind.STORED.value, Kind.REMOVED.value) or block not in prefixes:
         return None
-    return Event(Kind(observation.kind), prefixes.index(str(block)), due, epoch)
+    return Event(Kind(observation.kind), prefixes.index(str(block)), 0, epoch)
 
 
 def _heard(world: World, worker: int, event: Event) -> World:
     """The world in which a cache is what an event says, and the router has heard the event."""
+    world = _drained(world, worker)
     holds = world.caches[worker].holds
     if event.kind == Kind.CLEARED:
         holds = NOBODY
     elif event.prefix is not None:
         of = frozenset({event.prefix})
         holds = holds | of if event.kind == Kind.STORED else holds - of
-    world = world.with_cache(worker, holds=holds, flight=(event, *cache.nothing(world)[1:]))
-    while (after := _consumed(world, worker, event)) is not None:
+    event = evolve(event, number=world.known[worker].due)
+    flight = (event, *cache.nothing(world)[1:])
+    return _drained(world.with_cache(worker, holds=holds, flight=flight), worker)
+
+
+def _drained(world: World, worker: int) -> World:
+    """The world in which the router has gone on with all that is on its way, as far as it can."""
+    while (after := _consumed(world, worker)) is not None:
         world = after
     return world
 
 
-def _consumed(world: World, worker: int, event: Event) -> World | None:
-    """The world in which the router has gone on with the event that has arrived, if it can."""
+def _consumed(world: World, worker: int) -> World | None:
+    """The world in which the router has gone on with the next event of a worker, if it can."""
+    prefix = world.caches[worker].flight[0].prefix
     for take, of_prefix in CONSUMERS:
-        if of_prefix and event.prefix is None:
+        if of_prefix and prefix is None:
             continue
-        after: World | None = take(world, worker, *((event.prefix,) if of_prefix else ()))
+        after: World | None = take(world, worker, *((prefix,) if of_prefix else ()))
         if after is not None:
             return after
     return None

@@ -7,7 +7,7 @@ run of the model where the two agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -116,6 +116,9 @@ class Case:
     happen; steps of other kinds are filled in freely. called: what identifiers of the system are
     called in the logs. missing: logs without which nothing is accepted, in words. ended: whether
     the record goes to the end of the run, so that what has not happened by then did not happen.
+    numbered: what positions and numbers of tokens stand for in the logs, where some were taken out.
+    key: the same for cases whose systems are the same, down to the names of their identifiers; None
+    where that is not known.
     """
 
     name: str
@@ -125,3 +128,5 @@ class Case:
     called: Mapping[str, str] = field(factory=dict)
     missing: tuple[str, ...] = ()
     ended: bool = False
+    numbered: Mapping[int, int] = field(factory=dict)
+    key: Hashable = None

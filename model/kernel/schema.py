@@ -128,14 +128,21 @@ class Schema:
 
     def flatten(self, state: object) -> tuple[int, ...]:
         """Return the ordinals of a plain state's slots; ``OutOfDomain`` where one does not fit."""
-        return tuple(self._ordinals(self.shape, state))
+        return tuple(self._ordinals(_values(self.shape, state)))
+
+    def check_step(self, before: object, after: object) -> None:
+        """Raise ``OutOfDomain`` where something that a step changed does not fit; what the states
+        share is taken to have fitted before.
+        """
+        for _ in self._ordinals(_changed(self.shape, before, after)):
+            pass
 
     def values(self, state: object) -> Iterator[tuple[Shape, object]]:
         """Yield each scalar, set and constant of a state with its shape, in slot order."""
         return _values(self.shape, state)
 
-    def _ordinals(self, shape: Shape, state: object) -> Iterator[int]:
-        for leaf, value in _values(shape, state):
+    def _ordinals(self, leaves: Iterator[tuple[Shape, object]]) -> Iterator[int]:
+        for leaf, value in leaves:
             if isinstance(leaf, ScalarShape):
                 yield _encode(self.slots[leaf.slot], value)
             elif isinstance(leaf, SetShape):
@@ -187,6 +194,17 @@ def _values(shape: Shape, state: Any) -> Iterator[tuple[Shape, object]]:
             yield from _values(inner, value)
     else:
         yield shape, state
+
+
+def _changed(shape: Shape, before: Any, after: Any) -> Iterator[tuple[Shape, object]]:
+    """The leaves of a state that another one does not share with it."""
+    if before is after:
+        return
+    if isinstance(shape, TupleShape | RecordShape):
+        for inner, old, new in parts(shape, before, after):
+            yield from _changed(inner, old, new)
+    else:
+        yield shape, after
 
 
 def parts(

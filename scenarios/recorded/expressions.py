@@ -63,7 +63,9 @@ def text_of(value: Any) -> str:
     """A value as a log might write it in quotes."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, sort_keys=True, default=str)
+    if value is None:
+        return "null"
+    return str(value) if type(value) is int else json.dumps(value, sort_keys=True, default=str)
 
 
 def path(name: str) -> Callable[[Any], Any]:
@@ -74,6 +76,7 @@ def path(name: str) -> Callable[[Any], Any]:
     if len(parts) == 1:
         return lambda record: record.get(name)
     steps = [int(part) if part.isdecimal() else part for part in parts]
+    heads = {".".join(parts[: end + 1]) for end in range(len(parts))}
 
     def get(record: Any) -> Any:
         found = record
@@ -81,7 +84,7 @@ def path(name: str) -> Callable[[Any], Any]:
             for step in steps:
                 found = found[step]
         except (KeyError, IndexError, TypeError):
-            return _walk(record, parts)
+            return None if heads.isdisjoint(record) else _walk(record, parts)
         return found
 
     return get
@@ -339,11 +342,11 @@ _AS: Final[Mapping[str, Change]] = {
 # -- conditions -------------------------------------------------------------------------------
 
 
-def read_tests(place: Place) -> tuple[Test, ...]:
-    """The conditions on the fields of a line, all of which it must meet."""
+def read_tests(place: Place) -> tuple[tuple[str, Test], ...]:
+    """The conditions on the fields of a line, all of which it must meet, by field."""
     entries = place.entries("conditions by field") or {}
-    tests = (_test(_field(path(name)), item) for name, item in entries.items())
-    return tuple(test for test in tests if test is not None)
+    tests = ((name, _test(_field(path(name)), item)) for name, item in entries.items())
+    return tuple((name, test) for name, test in tests if test is not None)
 
 
 def read_memories(place: Place) -> tuple[Test, ...]:
@@ -375,13 +378,17 @@ def _test(get: Get, place: Place) -> Test | None:
     if not tests and place.is_map:
         place.fail(f"says nothing (there are: {', '.join(TESTS)})")
     kept = [test for test in tests if test is not None]
+    if len(kept) == 1:
+        return kept[0]
     return lambda record, known: all(test(record, known) for test in kept)
 
 
 def _among(get: Get, values: frozenset[str]) -> Test:
     def among(record: Record, known: Known) -> bool:
         value = get(record, known)
-        return (value if type(value) is str else text_of(value)) in values
+        if type(value) is str:
+            return value in values
+        return not isinstance(value, dict | list) and text_of(value) in values
 
     return among
 
@@ -389,8 +396,9 @@ def _among(get: Get, values: frozenset[str]) -> Test:
 def _special(get: Get, name: str, place: Place) -> Test | None:
     match name:
         case "present":
-            wanted = place.flag()
-            return lambda record, known: (get(record, known) is not None) == wanted
+            if place.flag():
+                return lambda record, known: get(record, known) is not None
+            return lambda record, known: get(record, known) is None
         case "not":
             values = one_of(place) or frozenset()
             among = _among(get, values)

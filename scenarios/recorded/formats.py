@@ -118,7 +118,7 @@ def otlp(lines: Lines, tell: Tell) -> Records:
 
 
 def _documents(lines: Lines, tell: Tell) -> Records:
-    """Objects, one a line; or one over the whole file, if a brace stands alone on the first line."""
+    """Objects, one a line; or one that is the whole file, where the first line is a brace alone."""
     rest = iter(lines)
     first = next(rest, None)
     if first is None:

@@ -7,7 +7,7 @@ lines tell. It is read once, and compiled.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +51,7 @@ FILE_KEYS: Final = (
     "may-be-empty",
     "strict",
     "rules",
+    "rules-of",
 )
 RULE_KEYS: Final = (
     "when",
@@ -72,12 +73,16 @@ RULE_KEYS: Final = (
 UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
+Named = Get | str | None
+"""A name: where it stands, or the name itself."""
+
+
 @frozen
 class Time:
-    """Where a time stands, and how many of its units a second has."""
+    """Where a time stands, and how many of its units a second has (None: as in its file)."""
 
     get: Get
-    per_second: float = 1.0
+    per_second: float | None = None
 
 
 @frozen
@@ -103,24 +108,32 @@ class Rule:
     """What some lines of a file tell; without a kind they tell nothing, but may be learnt from.
 
     rest: fields that are no values of their own where all the others are; None if it is not so.
+    aside_of: where a map of what is told beside stands.
     """
 
     line: int
-    tests: tuple[Test, ...] = ()
+    tests: tuple[tuple[str, Test], ...] = ()
     equals: Mapping[str, frozenset[str]] = field(factory=dict)
     memories: tuple[Test, ...] = ()
     each: Each | None = None
-    witness: Get | None = None
-    kind: Get | None = None
+    witness: Named = None
+    kind: Named = None
     about: Value | None = None
     for_all: bool = False
     values: tuple[tuple[str, Value], ...] = ()
     aside: tuple[tuple[str, Value], ...] = ()
     rest: frozenset[str] | None = None
+    aside_of: Get | None = None
     time: Time | None = None
     learn: tuple[Learnt, ...] = ()
     remember: tuple[tuple[str, Get], ...] = ()
     forget: bool = False
+
+    def without(self, name: str) -> Rule:
+        """The rule for lines whose field is known to be as it says."""
+        if name not in self.equals:
+            return self
+        return evolve(self, tests=tuple(test for test in self.tests if test[0] != name))
 
 
 @frozen(eq=False)
@@ -129,7 +142,7 @@ class Turns:
     called by the lines in between, and what it is called if they do not say.
     """
 
-    begins: tuple[Test, ...]
+    begins: tuple[tuple[str, Test], ...]
     about: Value
     otherwise: Value
 
@@ -138,7 +151,7 @@ class Turns:
 class Complete:
     """Of which kinds a file has every record of a witness."""
 
-    witness: Get
+    witness: Get | str
     kinds: str
 
 
@@ -146,9 +159,9 @@ class Complete:
 class Section:
     """Files of one kind: their names, and how they are read.
 
-    ordered: whether times that go backwards are worth a word. needs: the fields that every line
-    has. may_be_empty: whether no lines at all are worth no word. strict: whether every line is one
-    of which a rule speaks.
+    clock_of: where a line says whose clock its time is by. ordered: whether times that go backwards
+    are worth a word. needs: the fields that every line has. may_be_empty: whether a file without
+    lines is worth none. strict: whether every line is one of which a rule speaks.
     """
 
     key: str
@@ -157,6 +170,7 @@ class Section:
     format: str = "jsonl"
     sse: str | None = None
     clock: str = "{file}"
+    clock_of: Get | None = None
     time: Time | None = None
     ordered: bool = True
     turns: Turns | None = None
@@ -182,7 +196,9 @@ def _chooser(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[
     values = {value for rule in rules for value in rule.equals.get(name, ())}
     others = tuple(rule for rule in rules if name not in rule.equals)
     chosen = {
-        value: tuple(rule for rule in rules if value in rule.equals.get(name, (value,)))
+        value: tuple(
+            rule.without(name) for rule in rules if value in rule.equals.get(name, (value,))
+        )
         for value in values
     }
     get = path(name)
@@ -191,7 +207,7 @@ def _chooser(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[
         value = get(record)
         if type(value) is str:
             return chosen.get(value, others)
-        return others if isinstance(value, dict) else chosen.get(text_of(value), others)
+        return others if isinstance(value, dict | list) else chosen.get(text_of(value), others)
 
     return choose
 
@@ -275,31 +291,66 @@ def _used(place: Place) -> tuple[tuple[Section, ...], dict[str, Any]]:
 
 def _section(key: str, place: Place) -> Section | None:
     found = place.record(FILE_KEYS)
-    for name in ("name", "rules"):
-        if name not in found:
-            place.lacks(name)
-    if "name" not in found or "rules" not in found:
+    if "name" not in found:
+        place.lacks("name")
+    if ("rules" in found) == ("rules-of" in found):
+        place.fail("needs rules, or rules-of for those of another mapping")
+    if "name" not in found or not {"rules", "rules-of"} & set(found):
         return None
     shape = found["name"].text("a file name") or "*"
-    form = found["format"].choice(FORMATS, "format") if "format" in found else "jsonl"
+    clock, clock_of = _clock(found["clock"]) if "clock" in found else ("{file}", None)
+    section = Section(
+        key=key,
+        shape=re.sub(r"\{(\w+):[^}]*\}", r"{\1}", shape),
+        name=_name_pattern(shape, found["name"]),
+        format=_choice(found, "format", FORMATS) or "jsonl",
+        sse=found["sse"].text("a field") if "sse" in found else None,
+        clock=clock,
+        clock_of=clock_of,
+        time=_time(found["time"]) if "time" in found else None,
+        ordered=_flag(found, "ordered", True),
+        turns=_turns(found["one-at-a-time"]) if "one-at-a-time" in found else None,
+        complete=tuple(_completes(found["complete"])) if "complete" in found else (),
+        needs=tuple(_texts(found["needs"], "a list of fields")) if "needs" in found else (),
+        may_be_empty=_flag(found, "may-be-empty"),
+        strict=_flag(found, "strict"),
+    )
+    if "rules-of" in found:
+        return _with_rules_of(section, found["rules-of"])
     about = read_value(found["about"]) if "about" in found else None
     rules = [_rule(item, about) for item in found["rules"].items("a list of rules")]
-    return Section(
-        key,
-        re.sub(r"\{(\w+):[^}]*\}", r"{\1}", shape),
-        _name_pattern(shape, found["name"]),
-        form or "jsonl",
-        found["sse"].text("a field") if "sse" in found else None,
-        (found["clock"].text() if "clock" in found else None) or "{file}",
-        _time(found["time"]) if "time" in found else None,
-        found["ordered"].flag() is not False if "ordered" in found else True,
-        _turns(found["one-at-a-time"]) if "one-at-a-time" in found else None,
-        tuple(_completes(found["complete"])) if "complete" in found else (),
-        tuple(_texts(found["needs"], "a list of fields")) if "needs" in found else (),
-        bool(found["may-be-empty"].flag()) if "may-be-empty" in found else False,
-        bool(found["strict"].flag()) if "strict" in found else False,
-        tuple(rule for rule in rules if rule is not None),
-    )
+    return evolve(section, rules=tuple(rule for rule in rules if rule is not None))
+
+
+def _with_rules_of(section: Section, place: Place) -> Section:
+    """The section with the rules of another, and complete in what that is complete in."""
+    others, _ = _used(place)
+    for other in others:
+        section = evolve(
+            section,
+            rules=section.rules + other.rules,
+            complete=section.complete + other.complete,
+        )
+    return section
+
+
+def _flag(found: Mapping[str, Place], name: str, otherwise: bool = False) -> bool:
+    """A flag that may be left out."""
+    flag = found[name].flag() if name in found else None
+    return otherwise if flag is None else flag
+
+
+def _choice(found: Mapping[str, Place], name: str, names: Iterable[str]) -> str | None:
+    """One of some names, that may be left out."""
+    return found[name].choice(names, name) if name in found else None
+
+
+def _clock(place: Place) -> tuple[str, Get | None]:
+    """The name of a clock, with parts of the file's name in it; or the field that says."""
+    if place.is_map:
+        value = read_value(place)
+        return "{file}", None if value is None else value.get
+    return place.text() or "{file}", None
 
 
 _PART: Final = re.compile(r"\{(\w+)(?::([^}]*))?\}|\*")
@@ -326,8 +377,8 @@ def _time(place: Place) -> Time | None:
         place.lacks("of")
         return None
     get = read_field(found["of"])
-    unit = found["unit"].choice(UNITS, "unit of time") if "unit" in found else "s"
-    return None if get is None or unit is None else Time(get, UNITS[unit])
+    unit = found["unit"].choice(UNITS, "unit of time") if "unit" in found else None
+    return None if get is None else Time(get, None if unit is None else UNITS[unit])
 
 
 def _turns(place: Place) -> Turns | None:
@@ -356,13 +407,12 @@ def _completes(place: Place) -> Iterator[Complete]:
             yield Complete(witness, " ".join(kinds))
 
 
-def _name(place: Place) -> Get | None:
+def _name(place: Place) -> Named:
     """A witness or a kind: a plain text is its name, a map says where it stands."""
-    if place.is_map:
-        value = read_value(place)
-        return None if value is None else value.get
-    text = place.text()
-    return None if text is None else lambda _record, _known: text
+    if not place.is_map:
+        return place.text()
+    value = read_value(place)
+    return None if value is None else value.get
 
 
 # -- rules ------------------------------------------------------------------------------------
@@ -375,39 +425,45 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
     equal = {name: values for name, item in names.items() if (values := one_of(item)) is not None}
     if "about" in found:
         about = read_value(found["about"])
-    for_all = bool(found["for-all"].flag()) if "for-all" in found else False
+    for_all = _flag(found, "for-all")
     witness, kind = _observed(place, found)
-    rule = Rule(
-        place.line,
-        read_tests(when) if when is not None else (),
-        equal,
-        read_memories(found["remembered"]) if "remembered" in found else (),
-        _each(found["each"]) if "each" in found else None,
-        witness,
-        kind,
-        None if for_all else about,
-        for_all,
-        _values(found.get("values")),
-        _values(found.get("aside")),
-        None,
-        _time(found["time"]) if "time" in found else None,
-        tuple(_learnt(found["learn"])) if "learn" in found else (),
-        tuple((name, value.get) for name, value in _values(found.get("remember"))),
-        bool(found["forget"].flag()) if "forget" in found else False,
+    aside = found.get("aside")
+    return Rule(
+        line=place.line,
+        tests=read_tests(when) if when is not None else (),
+        equals=equal,
+        memories=read_memories(found["remembered"]) if "remembered" in found else (),
+        each=_each(found["each"]) if "each" in found else None,
+        witness=witness,
+        kind=kind,
+        about=None if for_all else about,
+        for_all=for_all,
+        values=_values(found.get("values")),
+        aside=() if aside is None or aside.is_scalar else _values(aside),
+        rest=_others(found["rest"]) if "rest" in found else None,
+        aside_of=read_field(aside) if aside is not None and aside.is_scalar else None,
+        time=_time(found["time"]) if "time" in found else None,
+        learn=tuple(_learnt(found["learn"])) if "learn" in found else (),
+        remember=tuple((name, value.get) for name, value in _values(found.get("remember"))),
+        forget=_flag(found, "forget"),
     )
-    if "rest" not in found:
-        return rule
-    return evolve(rule, rest=frozenset(_texts(found["rest"], "the fields that are no values")))
 
 
-def _observed(place: Place, found: Mapping[str, Place]) -> tuple[Get | None, Get | None]:
+def _others(place: Place) -> frozenset[str]:
+    """The fields that are no values, where all the others are."""
+    return frozenset(_texts(place, "the fields that are no values"))
+
+
+def _observed(
+    place: Place, found: Mapping[str, Place]
+) -> tuple[Get | str | None, Get | str | None]:
     """Who tells what: ``witness/kind`` in short, or each on its own."""
     if "observe" in found:
         text = found["observe"].text("a witness and a kind, such as client/token") or ""
         witness, slash, kind = text.partition("/")
         if not (witness and slash and kind):
             found["observe"].wrong("a witness and a kind, such as client/token")
-        return (lambda _record, _known: witness), (lambda _record, _known: kind)
+        return witness, kind
     if ("witness" in found) != ("kind" in found):
         place.lacks("kind" if "witness" in found else "witness")
     elif "witness" in found:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
 
 from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
 
-FAULTS = ("crash", "hang", "drain", "restart")
+NOTHING: Final[Mapping[str, Sequence[Noted]]] = {}
+FAULTS: Final = ("crash", "hang", "drain", "restart")
 """What an operator does that a worker may be given up for."""
-WRITTEN_LATE_S = 0.1
+WRITTEN_LATE_S: Final = 0.1
 """An operator writes a fault down once it is done, by which time it may have been noticed."""
 
 
@@ -56,47 +58,44 @@ class Migration:
 
 
 def migrations(
-    own: Iterable[Noted], common: Iterable[Noted] = (), one_host: bool = False
+    own: Iterable[Noted],
+    faults: Mapping[str, Sequence[Noted]] = NOTHING,
+    called: Callable[[Value], str] = str,
+    one_host: bool = False,
 ) -> tuple[Migration, ...]:
     """Every attempt of a request that ended in an error.
 
-    own: what was noted of the request; common: of all of them, such as faults. one_host: whether
-    somebody vouches for it that all clocks are one.
+    own: what was noted of the request. faults: what was done to each worker, by its name. called:
+    from whatever the frontend calls a worker to that name. one_host: whether somebody vouches for
+    it that all clocks are one.
     """
     mine = list(own)
     told = _Told(
-        tuple(_by(mine, "frontend")),
-        tuple(n.observation.time for n in _by(mine, "client") if n.observation.kind == "token"),
-        tuple(_by(common, "operator")),
-        _names((*mine, *common)),
+        tuple(one for one in mine if one.observation.witness == "frontend"),
+        tuple(_tokens(mine)),
+        faults,
+        called,
         one_host,
     )
     return tuple(told.migrations())
 
 
-def _by(noted: Iterable[Noted], witness: str) -> Iterator[Noted]:
-    return (one for one in noted if one.observation.witness == witness)
-
-
-def _names(noted: Iterable[Noted]) -> dict[str, str]:
-    """The names of workers by the numbers of their instances."""
-    facts = (
-        one.observation.values for one in _by(noted, "facts") if one.observation.kind == "worker"
-    )
-    return {str(f["instance"]): str(f["name"]) for f in facts if "instance" in f and "name" in f}
+def _tokens(noted: Iterable[Noted]) -> Iterator[float | None]:
+    """When the client got each of its tokens."""
+    for one in noted:
+        if one.observation.witness == "client" and one.observation.kind == "token":
+            yield one.observation.time
 
 
 @frozen
 class _Told:
-    """What was noted of a request: by the frontend in its order, when the client got its tokens,
-    the faults of all, the names of workers, and whether all clocks are one.
-    """
+    """What was noted of a request: by the frontend in its order, and when the client got tokens."""
 
     frontend: tuple[Noted, ...]
     tokens: tuple[float | None, ...]
-    faults: tuple[Noted, ...]
-    names: dict[str, str] = field(factory=dict)
-    one_host: bool = False
+    faults: Mapping[str, Sequence[Noted]]
+    called: Callable[[Value], str]
+    one_host: bool
 
     def migrations(self) -> Iterator[Migration]:
         """One for each failure that the frontend tells of."""
@@ -123,7 +122,7 @@ class _Told:
         usual_s: float | None,
     ) -> Migration:
         values = one.observation.values
-        worker = self._name(values.get("worker"))
+        worker = self.called(values.get("worker", "unknown"))
         fault, detection_s, untold = self._noticed(one, worker)
         attempt = values.get("attempt", 0)
         return Migration(
@@ -141,9 +140,6 @@ class _Told:
             one.observation.place,
         )
 
-    def _name(self, worker: Value | None) -> str:
-        return self.names.get(str(worker), str(worker))
-
     def _gaps(self) -> dict[int | None, float]:
         """Seconds before each token of the client but the first, by how many it had by then."""
         pairs = enumerate(itertools.pairwise(self.tokens), 1)
@@ -158,14 +154,14 @@ class _Told:
                 break
             if kind in ("dispatch", "decode"):
                 handed_over = kind == "decode"
-                to = self._name(values.get("worker"))
+                to = self.called(values.get("worker", "unknown"))
                 sent = values.get("delivered", had)
                 had = sent if isinstance(sent, int) else None
         return to, handed_over, had
 
     def _noticed(self, one: Noted, worker: str) -> tuple[str | None, float | None, str | None]:
         """The fault behind a failure, how long ago it was, and why that is not known."""
-        faults = self._faults_of(worker)
+        faults = [f for f in self.faults.get(worker, ()) if f.observation.kind in FAULTS]
         at = one.observation.time
         if not faults:
             return None, None, "no operator tells of a fault there"
@@ -178,11 +174,3 @@ class _Told:
             if then is not None and at - then > -WRITTEN_LATE_S:
                 return fault.observation.kind, max(0.0, at - then), None
         return None, None, "no operator tells of a fault there before"
-
-    def _faults_of(self, worker: str) -> Sequence[Noted]:
-        return [
-            one
-            for one in self.faults
-            if one.observation.kind in FAULTS
-            and self._name(one.observation.values.get("worker")) == worker
-        ]

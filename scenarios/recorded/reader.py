@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
-from rackproof.scenarios.recorded.expressions import Known, Record, Unfit, shown, text_of
+from rackproof.scenarios.recorded.expressions import Get, Known, Record, Unfit, shown, text_of
 from rackproof.scenarios.recorded.expressions import Value as Expression
 from rackproof.scenarios.recorded.formats import FORMATS, unwrapped
 from rackproof.scenarios.recorded.lines import lines
@@ -165,7 +165,7 @@ class _Reading:
 class _Turn:
     """One request of a file that holds one after the other, while its name is not known yet."""
 
-    doubts: int
+    lost: int
     about: str | None = None
     held: list[Noted] = field(factory=list)
     memory: dict[str, Any] = field(factory=dict)
@@ -180,8 +180,10 @@ class _File:
     name: str
     known: Known
     clock: str = ""
+    per_second: float = 1.0
     doubts: int = 0
-    before: float | None = None
+    lost: int = 0
+    before: dict[str, float] = field(factory=dict)
     backwards: int = 0
     read: int = 0
     met: bool = False
@@ -190,7 +192,9 @@ class _File:
 
     def notes(self, path: Path) -> Iterator[Noted]:
         section = self.section
-        self.clock = _filled(section.clock, {**self.known.captured, "file": path.name})
+        usual = _filled(section.clock, {**self.known.captured, "file": path.name})
+        self.clock = usual
+        self.per_second = (section.time and section.time.per_second) or 1.0
         choose, remembers = section.chooser(), any(rule.remember for rule in section.rules)
         for number, record in self._records(path):
             self.read += 1
@@ -198,6 +202,9 @@ class _File:
                 continue
             if section.turns is not None:
                 self._turns(section.turns, number, record)
+            if section.clock_of is not None:
+                named = section.clock_of(record, self.known)
+                self.clock = named if named and isinstance(named, str) else usual
             when = self._time(section.time, number, record)
             if when is not None and section.ordered:
                 self._ordered(number, when)
@@ -206,7 +213,7 @@ class _File:
                 met |= self._rule(rule, number, record, when, remembers)
             self.met |= met
             if section.strict and not met:
-                self.tell(number, f"is of no kind that {self.reading.mapping.name} knows")
+                self.lose(number, f"is of no kind that {self.reading.mapping.name} knows")
             if self.out:
                 yield from self.out
                 self.out.clear()
@@ -215,8 +222,13 @@ class _File:
 
     def _records(self, path: Path) -> Iterable[tuple[int, Record]]:
         read_in = FORMATS[self.section.format]
-        records = read_in(lines(path, self.tell), self.tell)
-        return unwrapped(records, self.section.sse, self.tell) if self.section.sse else records
+        records = read_in(lines(path, self.lose), self.lose)
+        return unwrapped(records, self.section.sse, self.lose) if self.section.sse else records
+
+    def lose(self, number: int, words: str) -> None:
+        """Tell of a line that could not be read: the file has not all of its records then."""
+        self.lost += 1
+        self.tell(number, words)
 
     def tell(self, number: int, words: str) -> None:
         """Tell a doubt, unless there were many of this file."""
@@ -227,7 +239,7 @@ class _File:
     def _has(self, number: int, record: Record) -> bool:
         for name in self.section.needs:
             if name not in record:
-                self.tell(number, f"has no {name}: it is of another kind of log")
+                self.lose(number, f"has no {name}: it is of another kind of log")
                 return False
         return True
 
@@ -235,15 +247,16 @@ class _File:
         if time is None:
             return None
         try:
-            return seconds(time.get(record, self.known), time.per_second)
+            return seconds(time.get(record, self.known), time.per_second or self.per_second)
         except Unfit as unfit:
             self.tell(number, f"the time {unfit}")
             return None
 
     def _ordered(self, number: int, when: float) -> None:
         """Tell of a time long before that of the line before: then several clocks are mixed."""
-        before, self.before = self.before, when
-        if before is None or before - when <= BACKWARDS:
+        before = self.before.get(self.clock, when)
+        self.before[self.clock] = when
+        if before - when <= BACKWARDS:
             return
         self.backwards += 1
         if self.backwards <= MOST_DOUBTS:
@@ -257,7 +270,7 @@ class _File:
     ) -> bool:
         """Let a rule speak of a line; whether it does."""
         known = self.known
-        for test in rule.tests:
+        for _field, test in rule.tests:
             if not test(record, known):
                 return False
         about = self._about(rule, number, record) if rule.about is not None else None
@@ -272,8 +285,8 @@ class _File:
                 return False
         try:
             self._tell_of(rule, number, record, about, when)
-        except Unfit as unfit:
-            self.tell(number, str(unfit))
+        except Unfit as unfit:  # of the witness, the kind, or what is to be learnt
+            self.lose(number, str(unfit))
         if rule.forget:
             known.memory.clear()
             self.reading.memories.pop(about or "", None)
@@ -295,7 +308,14 @@ class _File:
             key, value = learnt.key(record, self.known), learnt.value(record, self.known)
             self.reading.learn(learnt.table, key, value)
         for name, get in rule.remember:
+            self._remember(name, get, number, record)
+
+    def _remember(self, name: str, get: Get, number: int, record: Record) -> None:
+        self.known.memory[name] = None
+        try:
             self.known.memory[name] = get(record, self.known)
+        except Unfit as unfit:
+            self.tell(number, f"the {name} {unfit}")
 
     def _about(self, rule: Rule, number: int, record: Record) -> str | None:
         """The request that a line is about, or nothing after telling why not."""
@@ -303,7 +323,7 @@ class _File:
         try:
             return _name(rule.about.get(record, self.known))
         except Unfit as unfit:
-            self.tell(number, f"what it is about {unfit}")
+            self.lose(number, f"what it is about {unfit}")
             return None
 
     def _observe(
@@ -312,11 +332,17 @@ class _File:
         if rule.kind is None or rule.witness is None:
             return
         known = self.known
-        witness, kind = _name(rule.witness(record, known)), _name(rule.kind(record, known))
+        witness, kind = rule.witness, rule.kind
+        if not isinstance(witness, str):
+            witness = _name(witness(record, known))
+        if not isinstance(kind, str):
+            kind = _name(kind(record, known))
         values = self._values(rule.values, number, record) if rule.values else {}
         if rule.rest is not None:
             values |= self._others(rule.rest, number, record)
         aside = self._values(rule.aside, number, record) if rule.aside else {}
+        if rule.aside_of is not None:
+            aside = self._beside(rule.aside_of, number, record)
         place = Place(self.name, number)
         self._note(about, Observation(witness, kind, values, aside, place, when), rule.for_all)
 
@@ -356,22 +382,30 @@ class _File:
                 self.tell(number, f"the {shown(name)} {unfit}")
         return found
 
+    def _beside(self, get: Get, number: int, record: Record) -> dict[str, Value]:
+        held = get(record, self.known)
+        if isinstance(held, dict):
+            return self._others(frozenset(), number, held)
+        if held is not None:
+            self.tell(number, f"what it says aside is no object: {shown(held)}")
+        return {}
+
     # -- one request after the other ------------------------------------------------------------
 
     def _turns(self, turns: Turns, number: int, record: Record) -> None:
-        if self.turn is None or all(test(record, self.known) for test in turns.begins):
+        if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
             self._close(turns)
-            self.turn = _Turn(self.doubts)
+            self.turn = _Turn(self.lost)
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)
             told = None if about is None else _name(about)
         except Unfit as unfit:
-            self.tell(number, f"what it is about {unfit}")
+            self.lose(number, f"what it is about {unfit}")
             told = None
         if told is not None and told != turn.about:
             if turn.about is not None:
-                self.tell(number, f"is about {shown(told)} amid lines about {shown(turn.about)}")
+                self.lose(number, f"is about {shown(told)} amid lines about {shown(turn.about)}")
             self._resolve(turn, told)
         elif len(turn.held) > MOST_HELD:
             self._resolve(turn, self._otherwise(turns))
@@ -391,16 +425,16 @@ class _File:
             return
         if turn.about is None:
             self._resolve(turn, self._otherwise(turns))
-        if turn.doubts == self.doubts:
+        if turn.lost == self.lost:
             self._complete(turn.about)
 
     def _end(self) -> None:
         """What is to be said once a file is read to its end."""
         if not (self.read or self.doubts or self.section.may_be_empty):
-            self.tell(0, "is empty")
+            self.lose(0, "is empty")
         if self.section.turns is not None:
             self._close(self.section.turns)
-        elif not self.doubts:
+        elif not self.lost:
             self._complete(None)
         if not (self.met or self.doubts or self.section.needs):
             self.tell(0, f"holds nothing that the mapping {self.reading.mapping.name} knows")
@@ -412,7 +446,8 @@ class _File:
     def _complete(self, about: str | None) -> None:
         """Note of which kinds this file has every record."""
         for complete in self.section.complete:
-            witness = complete.witness({}, self.known)
+            by = complete.witness
+            witness = by if isinstance(by, str) else by({}, self.known)
             if witness is not None:
                 values: dict[str, Value] = {"by": text_of(witness), "kinds": complete.kinds}
                 told = Observation(FACTS, "complete", values, place=Place(self.name))

@@ -19,14 +19,22 @@ OWN = [
     noted("frontend", "dispatch", 4.21, attempt=1, worker="222", delivered=3),
     *(noted("client", "token", time, "laptop", position=n) for n, time in enumerate(TOKENS)),
 ]
-NAMES = [
-    noted("facts", "worker", None, name="w0", instance=111),
-    noted("facts", "worker", None, name="w1", instance=222),
-]
+NAMES = {"111": "w0", "222": "w1"}
+
+
+def called(name: object) -> str:
+    return NAMES.get(str(name), str(name))
+
+
+def of(own: list[Noted], *faults: Noted, one_host: bool = False) -> tuple[Migration, ...]:
+    by_worker: dict[str, list[Noted]] = {}
+    for one in faults:
+        by_worker.setdefault(str(one.observation.values["worker"]), []).append(one)
+    return migrations(own, by_worker, called, one_host)
 
 
 def test_a_migration_is_measured_by_each_clock_alone() -> None:
-    (found,) = migrations(OWN, [*NAMES, noted("operator", "hang", 1.25, worker="w0")])
+    (found,) = of(OWN, noted("operator", "hang", 1.25, worker="w0"))
     assert (found.worker, found.to, found.fault) == ("w0", "w1", "hang")
     assert (found.delivered, found.path) == (3, "prefilled anew")
     assert round(found.stall_s or 0, 6) == 3.1, "from the third token to the fourth"
@@ -36,7 +44,7 @@ def test_a_migration_is_measured_by_each_clock_alone() -> None:
 
 
 def test_clocks_of_different_hosts_are_not_compared() -> None:
-    (found,) = migrations(OWN, [*NAMES, noted("operator", "hang", 1.25, "other", worker="w0")])
+    (found,) = of(OWN, noted("operator", "hang", 1.25, "other", worker="w0"))
     assert found.fault == "hang"
     assert found.detection_s is None
     assert found.untold == "the clocks other and host cannot be compared"
@@ -44,30 +52,27 @@ def test_clocks_of_different_hosts_are_not_compared() -> None:
 
 def test_whoever_vouches_for_one_host_has_them_compared() -> None:
     fault = noted("operator", "hang", 1.25, "other", worker="w0")
-    (found,) = migrations(OWN, [*NAMES, fault], one_host=True)
+    (found,) = of(OWN, fault, one_host=True)
     assert round(found.detection_s or 0, 6) == 2.95
 
 
 def test_faults_of_other_workers_and_later_ones_are_none_of_its_own() -> None:
-    (found,) = migrations(
+    (found,) = of(
         OWN,
-        [
-            *NAMES,
-            noted("operator", "crash", 1.25, worker="w1"),
-            noted("operator", "crash", 9.0, worker="w0"),
-        ],
+        noted("operator", "crash", 1.25, worker="w1"),
+        noted("operator", "crash", 9.0, worker="w0"),
     )
     assert found.fault is None
     assert found.detection_s is None
 
 
 def test_a_fault_that_is_written_down_just_after_it_was_noticed_is_its_own() -> None:
-    (found,) = migrations(OWN, [*NAMES, noted("operator", "crash", 4.25, worker="w0")])
+    (found,) = of(OWN, noted("operator", "crash", 4.25, worker="w0"))
     assert (found.fault, found.detection_s) == ("crash", 0.0)
 
 
 def test_where_no_attempt_follows_nothing_is_a_stall() -> None:
-    (found,) = migrations([*OWN[:2], *OWN[3:6]])
+    (found,) = of([*OWN[:2], *OWN[3:6]])
     assert (found.to, found.path, found.stall_s) == (None, "given up", None)
 
 
@@ -78,7 +83,7 @@ def test_a_hand_over_is_told_from_a_prefill_in_place() -> None:
         noted("frontend", "decode", 4.25, attempt=1, worker="222"),
         *OWN[3:],
     ]
-    (found,) = migrations(apart, NAMES)
+    (found,) = of(apart)
     assert (found.to, found.path, found.delivered) == ("w1", "prefilled apart, KV moved", 3)
 
 
@@ -89,7 +94,7 @@ def test_each_failure_of_several_has_its_own_stall() -> None:
         noted("frontend", "dispatch", 4.46, attempt=2, worker="333", delivered=5),
         *OWN[3:],
     ]
-    first, second = migrations(twice, NAMES)
+    first, second = of(twice)
     assert (first.delivered, second.delivered) == (3, 5)
     assert [round(one.stall_s or 0, 6) for one in (first, second)] == [3.1, 0.1]
 
@@ -108,7 +113,7 @@ def test_what_is_predicted_is_the_time_out_that_is_set() -> None:
 def test_the_table_has_a_row_for_each_way_and_nothing_where_nothing_is_known() -> None:
     stalls = Stalls(with_timeouts(TIMEOUTS, {"stream-timeout": 3.0}))
     assert stalls.table() is None
-    stalls.add(migrations(OWN, [*NAMES, noted("operator", "hang", 1.25, worker="w0")]), prompt=7)
+    stalls.add(of(OWN, noted("operator", "hang", 1.25, worker="w0")), prompt=7)
     stalls.add([Migration(0, "w0", "kv-load-failed", untold="no operator tells of a fault there")])
     table = stalls.table()
     assert table is not None

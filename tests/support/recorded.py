@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+from attrs import evolve
 
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Observation, Place, Record, System, evidence_of, successors
@@ -84,7 +87,7 @@ def without(log: Log, index: int) -> Log:
 
 def doubled(log: Log, index: int) -> Log:
     """A log in which one observation is there twice."""
-    return (*log[: index + 1], *log[index:])
+    return (*log[: index + 1], evolve(log[index]), *log[index + 1 :])
 
 
 def swapped(log: Log, index: int) -> Log:
@@ -99,3 +102,23 @@ def mistakes(log: Log) -> Iterator[Log]:
         yield doubled(log, index)
     for index in range(len(log) - 1):
         yield swapped(log, index)
+
+
+def projected(log: Sequence[Record | Observation]) -> dict[str, list[Hashable]]:
+    """What each witness writes, in its order, as plain data."""
+    found: dict[str, list[Hashable]] = {}
+    for each in log:
+        values = tuple(sorted(each.values.items()))
+        found.setdefault(each.witness, []).append((each.kind, values))
+    return found
+
+
+def every_run(system: System, most: int) -> Iterator[tuple[Trace, Any]]:
+    """Every run of at most so many steps, with the state it ends in."""
+    pending: list[tuple[tuple[Step, ...], Any]] = [((), system.initial)]
+    while pending:
+        steps, state = pending.pop()
+        yield Trace(system, steps), state
+        if len(steps) < most:
+            for firing, after in successors(system, state):
+                pending.append(((*steps, Step(system, firing, state, after)), after))

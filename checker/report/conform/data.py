@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackproof.checker.conform.conformity import Conformity
-from rackproof.checker.conform.outcome import Answer, Broken, Explained, Misattributed, Rejection
+from rackproof.checker.conform.errors import as_written, errors, renumbering
+from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
 from rackproof.checker.conform.tally import Tally
 from rackproof.checker.report.conform.words import Rename, renaming, verdict
 from rackproof.checker.status import Status
 from rackproof.model.kernel import Observation, Place
-from rackproof.model.kernel.evidence import Value
+from rackproof.model.kernel.evidence import Case, Value
 
 
 def as_data(found: Conformity) -> dict[str, Any]:
@@ -29,14 +30,14 @@ def as_data(found: Conformity) -> dict[str, Any]:
         "breaks": _broken(tally),
         "log_errors": [
             {
-                "witness": error.first.at.witness,
-                "kind": error.first.at.kind,
-                "name": error.first.name,
+                "witness": witness,
+                "kind": kind,
+                "name": name,
                 "times": error.times,
                 "cases": error.cases,
-                "first": _place(error.first.at.place),
+                "first": {**_place(error.first.place), "said": error.said, "truth": error.truth},
             }
-            for error in tally.errors.values()
+            for (witness, kind, name), error in tally.errors.items()
         ],
         "assumed": dict(sorted(tally.assumed.items())),
         "missing": dict(sorted(tally.missing.items())),
@@ -67,60 +68,71 @@ def _broken(tally: Tally) -> list[dict[str, Any]]:
 
 
 def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
-    """A case, with the run that explains it."""
-    rename = renaming(found.case.called)
+    """A case, with the run that explains it; under the names and numbers of the logs."""
+    case, rename = found.case, renaming(found.case.called)
     rejection = found.rejection
     return {
-        "name": found.case.name,
+        "name": case.name,
         "answer": found.answer.value,
         "status": int(status),
-        "rejection": None if rejection is None else _rejection(rejection, rename),
-        "breaks": [_break(one, rename) for one in found.broken],
-        "log_errors": [_error(one, rename) for one in found.misattributed],
+        "rejection": None if rejection is None else _rejection(rejection, case),
+        "breaks": [_break(one, case) for one in found.broken],
+        "log_errors": _errors(found),
         "assumed": list(found.assumed),
-        "missing": list(found.case.missing),
+        "missing": list(case.missing),
         "changes": list(found.changes),
         "reason": found.reason,
+        "numbered": renumbering(case),
         "run": [
             {
                 "step": rename(step.words),
                 "fault": step.is_fault,
-                "recorded": [_observation(one, rename) for one in written],
+                "recorded": [_observation(one, case) for one in written],
             }
             for step, written in zip(found.trace.steps, found.written, strict=False)
         ],
     }
 
 
-def _rejection(rejection: Rejection, rename: Rename) -> dict[str, Any]:
+def _rejection(rejection: Rejection, case: Case) -> dict[str, Any]:
     return {
-        "at": _observation(rejection.at, rename),
+        "at": _observation(rejection.at, case),
         "allowed": [{"step": one.words, "recorded": one.written} for one in rejection.expected],
         "failed": list(rejection.failed),
         "after": rejection.after,
     }
 
 
-def _break(one: Broken, rename: Rename) -> dict[str, Any]:
+def _break(one: Broken, case: Case) -> dict[str, Any]:
     return {
         "property": one.prop,
         "sentence": one.sentence,
-        "at": None if one.at is None else _observation(one.at, rename),
+        "at": None if one.at is None else _observation(one.at, case),
         "predicted": one.predicted,
     }
 
 
-def _error(one: Misattributed, rename: Rename) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "said": _value(one.said, rename),
-        "truth": _value(one.truth, rename),
-        "times": one.times,
-        "first": _place(one.at.place),
-    }
+def _errors(found: Explained) -> list[dict[str, Any]]:
+    if not found.misattributed:
+        return []
+    times, first = errors(found)
+    rename = renaming(found.case.called)
+    return [
+        {
+            "witness": rename(error[0]),
+            "kind": error[1],
+            "name": error[2],
+            "said": _value(error[3], rename),
+            "truth": _value(error[4], rename),
+            "times": count,
+            "first": _place(first[error].place),
+        }
+        for error, count in times.items()
+    ]
 
 
-def _observation(one: Observation, rename: Rename) -> dict[str, Any]:
+def _observation(seen: Observation, case: Case) -> dict[str, Any]:
+    rename, one = renaming(case.called), as_written(seen, case)
     return {
         "witness": rename(one.witness),
         "kind": one.kind,

@@ -43,7 +43,7 @@ def _section(found: Conformity) -> Iterator[str]:
         yield from (f"And {counted(left, 'kind of finding')} more.", "")
     yield from _list(
         "Errors of the logs, which decide nothing",
-        (error(one, found.noun) for one in found.tally.errors.values()),
+        (error(key, one, found.noun) for key, one in found.tally.errors.items()),
     )
     yield from _stalls(found)
     yield from _list("Checked", found.checked)

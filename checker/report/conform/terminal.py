@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -61,6 +62,14 @@ class Terminal:
         self._footing(found)
         self.out.print()
 
+    def summary(self, captures: Sequence[Conformity]) -> None:
+        """Print how many captures there are of each kind, where there are several."""
+        if len(captures) < 2:
+            return
+        counts = Counter(MARKS[found.status][0] for found in captures)
+        told = ", ".join(f"{count} {mark}" for mark, count in sorted(counts.items()))
+        self._line(f"{counted(len(captures), 'capture')}: {told}")
+
     def _verdict(self, found: Conformity) -> Text:
         mark, colour = MARKS[found.status]
         told = Text(f"{mark:<6} ", colour)
@@ -100,13 +109,13 @@ class Terminal:
                 self._line(f"    {'':<{MARGIN}}  | {line}")
 
     def _errors(self, found: Conformity) -> None:
-        errors = list(found.tally.errors.values())
+        errors = found.tally.errors
         if not errors:
             return
         self.out.print()
         self._line("Errors of the logs, which decide nothing:")
-        for one in errors:
-            self._line(f"  {visible(error(one, found.noun))}")
+        for key, one in errors.items():
+            self._line(f"  {visible(error(key, one, found.noun))}")
 
     def _stalls(self, found: Conformity) -> None:
         if found.stalls is None:

@@ -8,11 +8,12 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.checker.conform.errors import as_written, renumbering
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
-from rackproof.checker.conform.tally import Error, Group, Tally
+from rackproof.checker.conform.tally import Group, LogError, Tally
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Observation
-from rackproof.model.kernel.evidence import Value
+from rackproof.model.kernel.evidence import Case, Value
 
 MOST_NAMES: Final = 8
 """Names of cases in a line."""
@@ -34,10 +35,10 @@ def renaming(called: Mapping[str, str]) -> Rename:
     return lambda text: names.sub(lambda found: called[found[0]], text)
 
 
-def observed(observation: Observation) -> str:
-    """What somebody wrote down, in a line, with where."""
+def observed(observation: Observation, case: Case) -> str:
+    """What somebody wrote down, in a line, with where; under the names and numbers of the log."""
     where = f" at {observation.place}" if observation.place else ""
-    return f"{what(observation)}{where}"
+    return f"{renaming(case.called)(what(as_written(observation, case)))}{where}"
 
 
 def what(observation: Observation) -> str:
@@ -95,17 +96,12 @@ def finding(
     found: Explained, known: Iterable[str] = (), every: bool = False, changes: bool = False
 ) -> Iterator[Part]:
     """All that is to be told of a case. every: also what is much; changes: all of these."""
-    rename = renaming(found.case.called)
     if found.rejection is not None:
-        yield from _rejected(found.rejection, every, rename)
+        yield from _rejected(found.rejection, found.case, every)
     if found.reason is not None:
         yield Part(f"inconclusive: {found.reason}", ())
     for one in found.broken:
-        yield _broken(one, found, frozenset(known), rename)
-    for wrong in found.misattributed:
-        said, truth = rename(_said(wrong.said)), rename(_said(wrong.truth))
-        told = f"{wrong.name} is {said} in {counted(wrong.times, 'record')}, and was {truth}"
-        yield Part(f"{told}: an error of the log, first at {wrong.at.place}", ())
+        yield _broken(one, found, frozenset(known))
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
     if found.case.missing:
@@ -117,8 +113,8 @@ def finding(
         yield Part("the record would be explained with:", (*shown, *more))
 
 
-def _rejected(rejection: Rejection, every: bool, rename: Rename) -> Iterator[Part]:
-    at = rename(observed(rejection.at))
+def _rejected(rejection: Rejection, case: Case, every: bool) -> Iterator[Part]:
+    at = observed(rejection.at, case)
     if rejection.after:
         yield Part(f"nothing explains that it is over with {at}", ())
     else:
@@ -133,10 +129,12 @@ def _rejected(rejection: Rejection, every: bool, rename: Rename) -> Iterator[Par
         yield Part("the model allowed nothing more to be recorded", ())
     if rejection.failed:
         yield Part("not so there, though it would have to be:", rejection.failed)
+    if told := renumbering(case):
+        yield Part(told, ())
 
 
-def _broken(one: Broken, found: Explained, known: frozenset[str], rename: Rename) -> Part:
-    where = f" ({rename(observed(one.at))})" if one.at else ""
+def _broken(one: Broken, found: Explained, known: frozenset[str]) -> Part:
+    where = f" ({observed(one.at, found.case)})" if one.at else ""
     whose = "the model has such runs too: a known defect of the stack" if one.predicted else None
     news = "it is known, and does not count (--known)" if one.prop in known else None
     props = {prop.name: prop for prop in found.case.system.properties}
@@ -155,16 +153,14 @@ def alike(group: Group, every: bool = False) -> str | None:
     return f"and {rest:,} more like it: {', '.join(shown)}{more}"
 
 
-def error(found: Error, noun: str) -> str:
+def error(key: tuple[str, str, str], found: LogError, noun: str) -> str:
     """An error of the logs in a line."""
-    wrong = found.first
-    rename = renaming(found.called)
-    said, truth = rename(_said(wrong.said)), rename(_said(wrong.truth))
-    times = f"{counted(found.times, f'{wrong.at.kind} record')} of {wrong.at.witness}"
-    where = f" ({counted(found.cases, noun)}, first {wrong.at.place})" if wrong.at.place else ""
+    witness, kind, name = key
+    times = f"{counted(found.times, f'{kind} record')} of {witness}"
+    where = f", first {found.first.place}" if found.first.place else ""
     return (
-        f"{times} name {wrong.name} {said} where it was {truth}: "
-        f"an error of the log, and no other run{where}"
+        f"the {name} in {times} is not the one it was: an error of the log, and no other run "
+        f"({counted(found.cases, noun)}{where}: it says {found.said}, and was {found.truth})"
     )
 
 
@@ -175,7 +171,7 @@ def steps(found: Explained) -> Iterator[tuple[str, tuple[str, ...]]]:
     for number, step in enumerate(found.trace.steps, 1):
         nobody = ("nothing recorded",)
         written = found.written[number - 1] if number <= len(found.written) else ()
-        told = tuple(rename(observed(one)) for one in written) or nobody
+        told = tuple(observed(one, found.case) for one in written) or nobody
         fault = " (fault)" if step.is_fault else ""
         yield f"{number:>{width}}. {rename(step.words)}{fault}", told
 

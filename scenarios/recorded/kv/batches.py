@@ -117,6 +117,13 @@ def number_of(value: object, what: str) -> int:
     raise Unreadable(f"{what} is a number from 0 on, not {shown(value)}")
 
 
+def seconds(value: object, of_a_second: int = 1) -> float | None:
+    """A time in seconds, where it is one; given in parts of a second."""
+    if isinstance(value, (int, float)) and abs(value) < 1e15:
+        return value / of_a_second
+    return None
+
+
 def shown(value: object) -> str:
     """A value as a message may quote it."""
     if isinstance(value, (list, dict, tuple)):

@@ -10,12 +10,13 @@ from attrs import define, field
 
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.recorded.kv.batches import Batch, Change, Cleared, Removed, Stored, Tier
-from rackproof.scenarios.recorded.kv.files import batches
+from rackproof.scenarios.recorded.kv.files import batches, kv_mapping
 from rackproof.scenarios.recorded.kv.lives import Cache
 from rackproof.scenarios.recorded.kv.numbers import Numbers, Turn
 from rackproof.scenarios.recorded.kv.worlds import Worlds
 from rackproof.scenarios.recorded.noted import Doubt
 from rackproof.scenarios.schema import Bundled
+from rackproof.scenarios.worlds import InputError
 
 EMPTY: frozenset[Turn] = frozenset({Turn.BEGINS, Turn.RESTART})
 """The turns after which a cache is empty; after the others nobody knows what is in it."""
@@ -27,13 +28,33 @@ def kv_cases(
     base: Bundled | None = None,
     mapping: str | None = None,
 ) -> Iterator[Case]:
-    """The cases of a file with KV events, in one pass over it.
+    """The cases of a file with KV events (of each one in a folder), in one pass over it.
 
     base: the stack, with mechanisms of its own. mapping: what the file was written by (see
     ``MAPPINGS``), by default what is recognised. doubt is told what cannot be read. Memory grows
-    with the blocks that are cached at a time, not with the file.
+    with the blocks that are cached at a time, not with the file. ``InputError`` where a folder has
+    no such file.
     """
-    worlds, publishers = Worlds(base or Bundled()), dict[str, Publisher]()
+    worlds = Worlds(base or Bundled())
+    for file in _files(path):
+        yield from file_cases(file, doubt, worlds, mapping)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(item for item in path.rglob("*") if item.is_file())
+    found = [item for item in files if kv_mapping(item) is not None]
+    if not found:
+        raise InputError(f"{path}: no file in it has KV events")
+    return found
+
+
+def file_cases(
+    path: Path, doubt: Callable[[Doubt], None], worlds: Worlds, mapping: str | None
+) -> Iterator[Case]:
+    """The cases of one file; publishers of different files are different ones."""
+    publishers = dict[str, Publisher]()
     for batch in batches(path, doubt, mapping):
         if batch.publisher not in publishers:
             publishers[batch.publisher] = Publisher(batch.publisher, worlds)

@@ -19,6 +19,7 @@ from rackproof.scenarios.recorded.kv.batches import (
     block_of,
     blocks_of,
     number_of,
+    seconds,
     shown,
 )
 
@@ -47,7 +48,7 @@ def event_of(value: dict[str, Any], place: Place) -> Batch:
     if not isinstance(event, dict):
         raise Unreadable(f"event is a map, not {shown(event)}")
     number = number_of(event.get("event_id"), "event_id")
-    time = stamp / 1000 if isinstance(stamp, (int, float)) else None
+    time = seconds(stamp, 1000)
     changes = (_change(event.get("data"), _tier(router)),)
     return Batch(publisher, number, changes, place, RULES, time, (number, stamp, changes))
 
@@ -60,7 +61,7 @@ def batch_of(publisher: object, envelope: dict[str, Any], events: object, place:
     changes = tuple(_change(item["event"].get("data"), _tier(item)) for item in events)
     name = _publisher(events[0]) if events else f"publisher {shown(publisher)}"
     sent = envelope.get("published_at")
-    time = sent / 1000 if isinstance(sent, (int, float)) else None
+    time = seconds(sent, 1000)
     return Batch(name, number, changes, place, PLANE_RULES, time, (number, sent, changes))
 
 

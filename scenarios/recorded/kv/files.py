@@ -50,7 +50,7 @@ def kv_mapping(path: Path) -> str | None:
     for line in head.splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         found = _recognised(value)
         if found:

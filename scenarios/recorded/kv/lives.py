@@ -3,7 +3,8 @@
 A case has one life of one block: that its parent was stored (if it has one), that it was stored,
 and how that ended. That is exact. Whatever was observed of a block last says whether it is there,
 and the model asks nothing else: a block is stored where it is not and its parent is, evicted where
-it is and none that continues it is. Each of these is asked in one case, of the two blocks.
+it is and none that continues it is. Each of these is asked in one case, of the two blocks. A case
+goes to the end of the life: what the index makes of it is looked at when nothing more comes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from rackproof.scenarios.recorded.kv.worlds import WORKER, Worlds, case, complet
 
 KINDS: Final = complete("stored", "removed", "cleared", "missing")
 NAMES: Final = ("prefix-0", "prefix-1")
+REMEMBERED: Final = 100_000
+"""How many blocks of a cache that was not empty at the start are remembered to be gone."""
 
 
 @define(eq=False)
@@ -67,10 +70,10 @@ class Cache:
     def _store(self, block: Block, parent: Block | None, batch: Batch) -> Iterator[Case]:
         """A block is stored that was not there."""
         self.gone.discard(block)
+        above = None if parent is None else self._above(parent)
         new = self.held[block] = Held(batch.place, batch.time)
         if parent is None:
             return
-        above = self._above(parent)
         if above is None:
             yield self._case(block, parent, (_seen("stored", 1, batch.place, batch.time),))
             return
@@ -129,7 +132,13 @@ class Cache:
         yield self._life(block, there, ("removed", batch))
         self._let_go(block, there)
         if not self.known:
-            self.gone.add(block)
+            self._note_gone(block)
+
+    def _note_gone(self, block: Block) -> None:
+        """Remember that a block is gone; what is forgotten is not known: weaker, never wrong."""
+        if len(self.gone) >= REMEMBERED:
+            self.gone.clear()
+        self.gone.add(block)
 
     def _may_have_more(self, remaining: int | None) -> bool:
         """Whether copies may be left that were stored before the record begins."""
@@ -204,7 +213,8 @@ class Cache:
         chain = (block,) if parent is None else (parent, block)
         called.update(zip(NAMES, (f"block {item}" for item in chain), strict=False))
         system = self.worlds.world(len(chain), held)
-        return case(f"block {block} of {self.publisher}", system, log, KINDS, called, missing)
+        name = f"block {block} of {self.publisher}"
+        return case(name, system, log, KINDS, called, missing, ended=True)
 
 
 def _seen(kind: str, prefix: int | None, place: Place, time: float | None) -> Observation:

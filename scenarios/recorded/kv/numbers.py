@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from enum import Enum
 from typing import Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case
@@ -107,7 +107,8 @@ def _case(publisher: str, start: Start, behind: Batch | None, worlds: Worlds) ->
     repeated = start.turn is Turn.BACK and _number(start.before) == _number(start.batch)
     due = 1 if repeated else small.due
     log = [_event("event", start.before, due)] if start.before and due else []
-    log += [_event("missing", start.batch, number) for number in small.missing]
+    for number in small.missing:  # that it was used, the next one shows
+        log += [_event(kind, start.batch, number) for kind in ("event", "missing")]
     log += [_event("event", start.batch, small.first)]
     log += [_event("event", behind, small.first + 1)] if behind else []
     system = worlds.world(1, due=due, faults=small.faults)
@@ -139,9 +140,7 @@ SMALL: Final = {
 
 
 def _event(kind: str, batch: Batch, number: int) -> Observation:
-    """What the log says of a number; it is told by the one that was sent."""
-    seen = observed(kind, batch.place, batch.time, number=number)
-    return evolve(seen, aside={"sequence": _number(batch)}) if kind == "event" else seen
+    return observed(kind, batch.place, batch.time, number=number)
 
 
 def _number(batch: Batch | None) -> int:

@@ -22,6 +22,7 @@ from rackproof.scenarios.recorded.kv.batches import (
     block_of,
     blocks_of,
     number_of,
+    seconds,
     shown,
 )
 
@@ -73,10 +74,8 @@ def batch_of(
     rank = fields.get("data_parallel_rank", fields.get("attn_dp_rank"))
     if rank is not None:
         publisher = f"{publisher} rank {number_of(rank, 'the rank')}" if rank else publisher
-    time = fields["ts"]
-    changes = tuple(_change(item) for item in fields["events"])
-    seconds = float(time) if isinstance(time, (int, float)) else None
-    return Batch(publisher, number, changes, place, rules, seconds, (seconds, changes))
+    time, changes = seconds(fields["ts"]), tuple(_change(item) for item in fields["events"])
+    return Batch(publisher, number, changes, place, rules, time, (time, changes))
 
 
 def _batch_fields(value: object) -> Mapping[str, Any]:
@@ -101,17 +100,13 @@ def _change(value: object) -> Change:
 
 def _event_fields(value: object) -> tuple[str, Mapping[str, Any]]:
     """The kind of an event, and its fields by name."""
-    if isinstance(value, list) and value and value[0] in FIELDS:
-        return value[0], dict(zip(FIELDS[value[0]], value[1:], strict=False))
-    if isinstance(value, dict) and value.get("type") in FIELDS:
-        return value["type"], value
-    tag = (
-        value.get("type")
-        if isinstance(value, dict)
-        else value[0]
-        if isinstance(value, list) and value
-        else value
-    )
+    tag = value.get("type") if isinstance(value, dict) else value
+    tag = tag[0] if isinstance(tag, list) and tag else tag
+    if isinstance(tag, str) and tag in FIELDS:
+        if isinstance(value, dict):
+            return tag, value
+        if isinstance(value, list):
+            return tag, dict(zip(FIELDS[tag], value[1:], strict=False))
     raise Unreadable(f"an event is one of {', '.join(FIELDS)}, not {shown(tag)}")
 
 

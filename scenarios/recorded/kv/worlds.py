@@ -68,6 +68,7 @@ def case(
     kinds: frozenset[tuple[str, str]],
     called: Mapping[str, str],
     missing: tuple[str, ...] = (),
+    ended: bool = False,
 ) -> Case:
-    """A case of one log, which does not go to the end of the run."""
-    return Case(name, system, (log,), kinds, called, missing)
+    """A case of one log."""
+    return Case(name, system, (log,), kinds, called, missing, ended)

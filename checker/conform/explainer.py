@@ -1,0 +1,87 @@
+"""Many cases explained: those that look the same, once.
+
+Two cases look the same where they are of the same world and their logs say the same, whatever their
+places and times are. Times matter for one thing alone: which of several observations a rejection is
+put down to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Final
+
+from attrs import evolve
+
+from rackproof.checker.conform.explain import DEFAULT, explain
+from rackproof.checker.conform.moves import Moves
+from rackproof.checker.conform.outcome import Answer, Explained
+from rackproof.checker.conform.renaming import renamed, retold
+from rackproof.checker.conform.search import Limits
+from rackproof.model.kernel.evidence import Case, Value
+
+MOST_STATES: Final = 100_000
+"""States of all worlds together that are kept."""
+
+MOST_ANSWERS: Final = 20_000
+"""Answers that are kept."""
+
+
+class Explainer:
+    """Explains one case after another; ``explained`` counts those that had to be searched for."""
+
+    def __init__(self, limits: Limits = DEFAULT, *, changes: bool = False) -> None:
+        """Nothing is known yet; see ``explain``."""
+        self.limits, self.changes = limits, changes
+        self.explained = 0
+        self._worlds: dict[Hashable, Moves] = {}
+        self._answers: dict[Hashable, Explained] = {}
+
+    def explain(self, case: Case) -> Explained:
+        """What came of a case; of one that looks the same, with this one's places and names."""
+        key = _looks(case)
+        found = self._answers.get(key)
+        if found is None:
+            timed = key, _order(case)
+            found = self._answers.get(timed)
+            if found is None:
+                found = self._searched(case)
+                self._keep(key if found.answer is Answer.ACCEPTED else timed, found)
+        return renamed(retold(found, case), case.called)
+
+    def _searched(self, case: Case) -> Explained:
+        """What came of it, under the names of its system."""
+        self.explained += 1
+        world: Hashable = case.system if case.key is None else case.key
+        moves = self._worlds.pop(world, None) or Moves(case.system)
+        self._worlds[world] = moves
+        plain = evolve(case, called={}, system=moves.system)
+        found = explain(plain, self.limits, changes=self.changes, moves=moves)
+        while sum(len(each.states) for each in self._worlds.values()) > MOST_STATES:
+            del self._worlds[next(iter(self._worlds))]
+        return found
+
+    def _keep(self, key: Hashable, found: Explained) -> None:
+        self._answers[key] = found
+        if len(self._answers) > MOST_ANSWERS:
+            del self._answers[next(iter(self._answers))]
+
+
+def _looks(case: Case) -> Hashable:
+    """What two cases have in common that look the same."""
+    logs = tuple(
+        tuple((o.witness, o.kind, _items(o.values), _items(o.aside)) for o in log)
+        for log in case.logs
+    )
+    world: Hashable = case.system if case.key is None else case.key
+    return world, logs, case.complete, case.missing, case.ended
+
+
+def _items(values: Mapping[str, Value]) -> Hashable:
+    return tuple(sorted((name, type(value).__name__, value) for name, value in values.items()))
+
+
+def _order(case: Case) -> Hashable:
+    """In which order everything was written, if all clocks were one."""
+    times = [each.time for log in case.logs for each in log]
+    ranks = {time: rank for rank, time in enumerate(sorted({t for t in times if t is not None}))}
+    return tuple(None if time is None else ranks[time] for time in times)

@@ -1,0 +1,421 @@
+"""Where cases come from: captures of a serving stack, or the log of a world of one's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from attrs import define, field, frozen
+
+from rackproof.model.kernel import Place, System
+from rackproof.model.kernel.evidence import Case
+from rackproof.scenarios.changes import Change, as_map, told
+from rackproof.scenarios.worlds import InputError, load_world, split_target
+
+if TYPE_CHECKING:
+    from rackproof.checker.performance.answers import Table
+    from rackproof.checker.performance.migrations import Stalls
+    from rackproof.scenarios.recorded.mapping import MappingFile
+    from rackproof.scenarios.recorded.noted import Doubt, Noted
+    from rackproof.scenarios.schema import Bundled
+
+NEUTRAL: Final = "neutral"
+
+Tell = Callable[[Place, str], None]
+"""Told of whatever cannot be read."""
+
+
+class Capture(Protocol):
+    """A capture, about to be read; what it rests on is known once all cases were given out."""
+
+    @property
+    def noun(self) -> str:
+        """What a case is of."""
+
+    def cases(self) -> Iterator[Case]:
+        """What is to be explained, one by one; none is held."""
+
+    def checked(self) -> Sequence[str]:
+        """What the answer rests on, in sentences."""
+
+    def unchecked(self) -> Sequence[str]:
+        """What was not looked at."""
+
+    def stalls(self) -> Table | None:
+        """What was measured on the way."""
+
+
+class Source(Protocol):
+    """What captures are held against, and how they are read."""
+
+    @property
+    def against(self) -> str:
+        """The world, in words."""
+
+    @property
+    def properties(self) -> Collection[str]:
+        """The names of what can be broken."""
+
+    @property
+    def options(self) -> Sequence[tuple[str, str]]:
+        """What it was asked for with."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """Options without a value."""
+
+    def check(self) -> None:
+        """Refuse what cannot be meant; ``InputError`` or ``ScenarioError`` says why."""
+
+    def capture(self, path: Path, tell: Tell) -> Capture:
+        """A capture in a folder or a file."""
+
+
+def captures_in(paths: Iterable[Path]) -> Iterator[Path]:
+    """The captures that are meant: a folder that has nothing but folders stands for those in it.
+
+    ``InputError`` for a path that is not there.
+    """
+    for path in dict.fromkeys(paths):
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file or folder")
+        inner = sorted(path.iterdir()) if path.is_dir() else []
+        files = [one for one in inner if one.is_file() and one.suffix != ".md"]
+        folders = [one for one in inner if one.is_dir() and not one.name.startswith(".")]
+        yield from folders if folders and not files else [path]
+
+
+@frozen
+class Stack:
+    """A serving stack, with mechanisms set otherwise than it has them.
+
+    mapping: the name or the file of one; None for what the files look like. retry_limit: of the
+    frontend, where no log tells. timeouts: of this system, in seconds. one_host: whether all clocks
+    are one.
+    """
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    mapping: str | None = None
+    retry_limit: int | None = None
+    timeouts: Mapping[str, float] = field(factory=dict)
+    one_host: bool = False
+
+    @property
+    def against(self) -> str:
+        """The stack and its version."""
+        from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
+
+        version = load_stack(self.name).version
+        return f"stack {self.name}{f' {version}' if version else ''}{told(self.changes)}"
+
+    @property
+    def properties(self) -> Collection[str]:
+        """All that there are of the serving world."""
+        from rackproof.invariants import CATALOGUE  # noqa: PLC0415
+
+        return list(CATALOGUE)
+
+    @property
+    def options(self) -> Sequence[tuple[str, str]]:
+        """What it was asked for with; the changes are the session's."""
+        limit = "" if self.retry_limit is None else str(self.retry_limit)
+        return [
+            ("--stack", self.name),
+            ("--mapping", self.mapping or ""),
+            ("--retry-limit", limit),
+            *(("--timeout", f"{name}={value:g}s") for name, value in self.timeouts.items()),
+        ]
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """Options without a value."""
+        return ["--one-host"] if self.one_host else []
+
+    def check(self) -> None:
+        """``InputError`` or ``ScenarioError`` where there is no such stack, mapping or timeout."""
+        from rackproof.model.kernel import ModelError  # noqa: PLC0415
+        from rackproof.scenarios.changes import check_known  # noqa: PLC0415
+        from rackproof.scenarios.stacks import check_stack  # noqa: PLC0415
+
+        check_stack(self.name)
+        check_known(self.name, self.changes)
+        try:
+            self.stalls()
+        except ModelError as error:
+            raise InputError(f"--timeout: {error}") from error
+
+    @property
+    def bundled(self) -> Bundled:
+        """What its worlds are made of."""
+        from rackproof.scenarios.schema import Bundled  # noqa: PLC0415
+
+        scope = {} if self.retry_limit is None else {"retry-limit": self.retry_limit}
+        return Bundled(self.name, as_map(self.changes), scope=scope)
+
+    def stalls(self) -> Stalls:
+        """What migrations are to be counted in, beside what its timeouts make likely."""
+        from rackproof.checker.performance.migrations import Stalls  # noqa: PLC0415
+        from rackproof.model.timing.timeouts import with_timeouts  # noqa: PLC0415
+        from rackproof.scenarios.stacks import load_stack  # noqa: PLC0415
+
+        return Stalls(with_timeouts(load_stack(self.name).timeouts, self.timeouts, "--timeout"))
+
+    def capture(self, path: Path, tell: Tell) -> Capture:
+        """Logs with KV events by themselves, or a capture of requests."""
+        from rackproof.scenarios.recorded.kv import MAPPINGS, kv_mapping  # noqa: PLC0415
+        from rackproof.scenarios.recorded.mapping import find_mapping  # noqa: PLC0415
+        from rackproof.scenarios.recorded.reader import recognise  # noqa: PLC0415
+
+        if self.mapping in MAPPINGS or (
+            self.mapping is None and path.is_file() and kv_mapping(path) is not None
+        ):
+            return Caches(self, path, tell)
+        mapping = recognise(path) if self.mapping is None else find_mapping(self.mapping)
+        return Requests(self, path, tell, mapping)
+
+
+@define(eq=False)
+class Caches:
+    """What engines say of their caches."""
+
+    stack: Stack
+    path: Path
+    tell: Tell
+    noun: str = "cache record"
+
+    def cases(self) -> Iterator[Case]:
+        """A publisher's numbers, and the life of each block."""
+        from rackproof.scenarios.recorded.kv import kv_cases  # noqa: PLC0415
+
+        def doubt(found: Doubt) -> None:
+            self.tell(found.place, found.words)
+
+        yield from kv_cases(self.path, doubt, self.stack.bundled, self.stack.mapping)
+
+    def checked(self) -> Sequence[str]:
+        """The two kinds of cases."""
+        return ["the numbers of each publisher, and the life of each block in each cache"]
+
+    def unchecked(self) -> Sequence[str]:
+        """What KV events do not tell."""
+        return ["what is in a block: an event tells of its hash alone"]
+
+    def stalls(self) -> Table | None:
+        """Nothing is measured."""
+        return None
+
+
+@define(eq=False)
+class Requests:
+    """A capture of requests, gathered one by one.
+
+    labelled, counted: the requests whose tokens are known by their positions, and those of which
+    they are only counted. whole: in how many requests every record of a witness was there.
+    """
+
+    stack: Stack
+    path: Path
+    tell: Tell
+    mapping: MappingFile
+    noun: str = "request"
+    labelled: int = 0
+    counted: int = 0
+    whole: Counter[str] = field(factory=Counter)
+    clocks: dict[str, None] = field(factory=dict)
+    measured: Stalls = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Nothing is measured yet."""
+        self.measured = self.stack.stalls()
+
+    def cases(self) -> Iterator[Case]:
+        """Each request, in the world that it needs."""
+        from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
+        from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
+        from rackproof.scenarios.recorded.reader import read  # noqa: PLC0415
+        from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
+        from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
+
+        everybody, worlds = Everybody(), Worlds(self.stack.bundled)
+
+        def doubt(found: Doubt) -> None:
+            self.tell(found.place, found.words)
+
+        with Gathered(read(self.path, self.mapping, doubt), everybody.learn) as requests:
+            if self.stack.retry_limit is not None:
+                everybody.retry_limit = self.stack.retry_limit
+            faults = _faults(everybody)
+            for about, own in requests:
+                found = case(about, own, everybody, worlds)
+                self._count(own, found)
+                self._measure(own, everybody, faults)
+                yield found
+
+    def _count(self, own: Sequence[Noted], found: Case) -> None:
+        tokens = [n.observation for n in own if n.observation.kind == "token"]
+        if tokens and all("position" in one.values for one in tokens):
+            self.labelled += 1
+        elif tokens:
+            self.counted += 1
+        witnesses = {witness for witness, _ in found.complete}
+        self.whole.update({_who(witness) for witness in witnesses})
+        self.clocks.update(dict.fromkeys(one.clock for one in own))
+
+    def _measure(
+        self, own: Sequence[Noted], everybody: Any, faults: Mapping[str, Sequence[Noted]]
+    ) -> None:
+        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
+
+        prompt = None
+        for one in own:
+            if one.observation.kind == "prompt":
+                prompt = int(one.observation.values.get("tokens", 0)) or None
+        found = migrations(own, faults, everybody.called, self.stack.one_host)
+        self.measured.add(found, prompt)
+
+    def checked(self) -> Sequence[str]:
+        """By what tokens are known, whose logs are whole, and which clocks there are."""
+        tokens = []
+        if self.labelled:
+            tokens.append(f"tokens by their positions: {_requests(self.labelled)}")
+        if self.counted:
+            tokens.append(f"tokens only counted: {_requests(self.counted)}")
+        whole = ", ".join(f"{who} ({n:,})" for who, n in sorted(self.whole.items()))
+        logs = [f"whole logs, by requests: {whole}"] if whole else []
+        clocks = ", ".join(sorted(self.clocks))
+        one = " (of one host, as --one-host says)" if self.stack.one_host else ""
+        return [
+            *tokens,
+            *logs,
+            f"each log in its own order, and no order between logs; clocks: {clocks}{one}",
+        ]
+
+    def unchecked(self) -> Sequence[str]:
+        """What nobody can tell of these logs."""
+        found = []
+        if self.counted:
+            found.append(
+                f"which token is which of {_requests(self.counted)}: one in another's place is "
+                "not seen, and one that is missing or doubled by the count alone"
+            )
+        if self.labelled + self.counted > self.whole["worker"]:
+            found.append("what workers emitted, where there is no record of theirs")
+        found.append("how long steps took (every order of steps counts)")
+        return found
+
+    def stalls(self) -> Table | None:
+        """The migrations."""
+        return self.measured.table()
+
+
+@frozen(slots=False)
+class World:
+    """A world of one's own, in a Python file; its log is of one run.
+
+    mapping: the name or the file of one; None for the neutral one.
+    """
+
+    target: str
+    mapping: str | None = None
+
+    @cached_property
+    def system(self) -> System:
+        """The world; ``InputError`` where there is none."""
+        file, name = split_target(self.target)
+        if name is None:
+            raise InputError(f"--world {self.target}: write FILE.py:NAME, such as lease.py:world")
+        return load_world(Path(file), name)
+
+    @property
+    def against(self) -> str:
+        """Its name and where it is."""
+        return f"{self.system.name} ({self.target})"
+
+    @property
+    def properties(self) -> Collection[str]:
+        """Its own."""
+        return [prop.name for prop in self.system.properties]
+
+    @property
+    def options(self) -> Sequence[tuple[str, str]]:
+        """What it was asked for with."""
+        return [("--world", self.target), ("--mapping", self.mapping or "")]
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """There are none."""
+        return []
+
+    def check(self) -> None:
+        """Load it."""
+        assert self.system.schema, "a world has fields"
+
+    def capture(self, path: Path, tell: Tell) -> Capture:
+        """The log of a run, or of several if it says which."""
+        return Runs(self, path, tell)
+
+
+@define(eq=False)
+class Runs:
+    """Runs of a world of one's own: what is about nothing else is of one run."""
+
+    world: World
+    path: Path
+    tell: Tell
+    noun: str = "run"
+    witnesses: Counter[str] = field(factory=Counter)
+
+    def cases(self) -> Iterator[Case]:
+        """Each run; what is about none of them is of all."""
+        from rackproof.checker.conform.own import case_of_world  # noqa: PLC0415
+        from rackproof.scenarios.recorded.mapping import find_mapping  # noqa: PLC0415
+        from rackproof.scenarios.recorded.reader import read  # noqa: PLC0415
+
+        def doubt(found: Doubt) -> None:
+            self.tell(found.place, found.words)
+
+        own: dict[str, list[Noted]] = {}
+        common: list[Noted] = []
+        for noted in read(self.path, find_mapping(self.world.mapping or NEUTRAL), doubt):
+            (common if noted.about is None else own.setdefault(noted.about, [])).append(noted)
+        for name, notes in (own or {self.path.stem: []}).items():
+            found = case_of_world(self.world.system, [*common, *notes], name)
+            self.witnesses.update(seen.witness for log in found.logs for seen in log)
+            if any(found.logs):
+                yield found
+
+    def checked(self) -> Sequence[str]:
+        """How much was written by whom."""
+        told = ", ".join(f"{who} ({n:,} records)" for who, n in sorted(self.witnesses.items()))
+        return [f"each log in its own order, and no order between logs: {told}"]
+
+    def unchecked(self) -> Sequence[str]:
+        """What a log does not tell."""
+        return ["how long steps took (every order of steps counts)"]
+
+    def stalls(self) -> Table | None:
+        """Nothing is measured."""
+        return None
+
+
+def _requests(number: int) -> str:
+    return f"{number:,} request{'' if number == 1 else 's'}"
+
+
+def _who(witness: str) -> str:
+    """A witness, all workers being one."""
+    return witness if witness in ("client", "frontend", "operator", "discovery") else "worker"
+
+
+def _faults(everybody: Any) -> dict[str, list[Noted]]:
+    """What was done to each worker, by its name."""
+    found: dict[str, list[Noted]] = {}
+    for noted in everybody.told:
+        if noted.observation.witness == "operator":
+            worker = everybody.called(noted.observation.values.get("worker", ""))
+            found.setdefault(worker, []).append(noted)
+    return found

@@ -1,0 +1,276 @@
+"""A Hypothesis state machine of any world: its rules are the transitions, its preconditions the
+guards, its invariant the properties.
+
+A rule is a transition, and draws one of the firings of it that are possible. What nobody is owed
+(faults, clients, the environment) is drawn for in each run, when it is possible for the first time:
+whether it may happen in this run at all, how often, from which step on, or only where it was never
+tried before. At the end of a run Hypothesis is told how rare its steps were, and aims for rarer
+ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Final, Protocol
+
+from attrs import frozen
+from hypothesis import strategies as st
+from hypothesis import target
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from rackproof.checker.sample.phases import Phases
+from rackproof.checker.sample.point import Choices, Move, Point
+from rackproof.checker.sample.tally import Plan, Tally
+from rackproof.model.kernel import Firing, Property, Scope, System
+
+RESTS: Final = "_nothing_more_happens"
+"""The rule that is left where no other is."""
+NEVER, ONCE, OFTEN, AIMED = range(4)
+"""How a run may use what nobody is owed; AIMED: only in phases in which it was never tried."""
+
+
+class Driver(Protocol):
+    """What goes along with the machine, step by step, such as a real implementation.
+
+    What it raises fails the run, and Hypothesis looks for a shorter one that it fails too.
+    """
+
+    def start(self, system: System) -> None:
+        """A run begins, in the initial state."""
+
+    def step(self, firing: Firing, before: Any, after: Any) -> None:
+        """The model has taken a step."""
+
+    def finish(self) -> None:
+        """The run is over, however it ended."""
+
+
+class Violated(AssertionError):
+    """A run violates a property, whose name is the message; each has a class of its own, so that
+    Hypothesis keeps them apart.
+    """
+
+
+@frozen
+class Asked:
+    """A property with all that it is asked of; violated: what is raised where it fails."""
+
+    prop: Property
+    arguments: tuple[tuple[int, ...], ...]
+    violated: type[Violated]
+
+    def is_true_for(self, state: Any) -> Iterator[bool]:
+        """What the plain predicate says of each choice of identifiers."""
+        return (self.prop.function(state, *ids) for ids in self.arguments)
+
+
+@frozen
+class Share:
+    """How a run may use a transition that nobody is owed: one of the four ways, and from which step
+    on.
+    """
+
+    way: int
+    since: int
+
+
+class WorldMachine(RuleBasedStateMachine):
+    """What every such machine has; ``state_machine`` adds the rules of a world."""
+
+    system: ClassVar[System]
+    choices: ClassVar[Choices]
+    phases: ClassVar[Phases]
+    always: ClassVar[Sequence[Asked]]
+    resting: ClassVar[Sequence[Asked]]
+    goals: ClassVar[Sequence[Asked]]
+    plan: ClassVar[Plan]
+    tally: ClassVar[Tally]
+    new_driver: ClassVar[Callable[[], Driver] | None]
+    before_run: ClassVar[Callable[[], None] | None]
+
+    def __init__(self) -> None:
+        """Begin a run in the initial state."""
+        super().__init__()
+        if self.before_run is not None:
+            self.before_run()
+        self._of_name = {one.function.__name__: one for one in self._rules_strategy.rules}
+        # Hypothesis would switch rules off at random, those of the protocol too, after which most
+        # runs can go nowhere: rules are drawn among those that can be taken.
+        self._rules_strategy = _next_rule(self)
+        self.point = Point(self.choices, self.system.initial)
+        self.firings: list[Firing] = []
+        self.shares: dict[str, Share] = {}
+        self.spent: Counter[str] = Counter()
+        self.is_asked = self.is_counted = False
+        self.driver = None if self.new_driver is None else self.new_driver()
+        if self.driver is not None:
+            self.driver.start(self.system)
+
+    def take(self, move: Move) -> None:
+        """Go on to the next state."""
+        before, name = self.point.state, move.firing.transition.name
+        if name not in self.choices.owed:
+            self.tally.tried(self.phases.pair(move.firing, before))
+        self.spent[name] += 1
+        self.firings.append(move.firing)
+        self.system.schema.check_step(before, move.after)
+        self.point, self.is_asked = Point(self.choices, move.after), False
+        if self.driver is not None:
+            self.driver.step(move.firing, before, move.after)
+
+    @invariant()
+    def keeps_its_properties(self) -> None:
+        """Ask every property of the state that is asked there, once."""
+        if self.is_asked:
+            return
+        self.is_asked = True
+        state, reached = self.point.state, self.tally.reached
+        for goal in self.goals:
+            if goal.prop.name not in reached and any(goal.is_true_for(state)):
+                reached.add(goal.prop.name)
+        for asked in (*self.always, *(self.resting if self.point.rests else ())):
+            if asked.prop.name not in self.plan.settled and not all(asked.is_true_for(state)):
+                self._violates(asked)
+
+    def _violates(self, asked: Asked) -> None:
+        self._count()
+        self.tally.violates(asked.prop.name, self.firings)
+        raise asked.violated(asked.prop.name)
+
+    def teardown(self) -> None:
+        """Count the run, and tell Hypothesis how rare its steps were."""
+        try:
+            if self.driver is not None:
+                self.driver.finish()
+        finally:
+            if not self.is_counted:
+                self._count()
+                target(self._rarity(), label="rare transitions")
+
+    def _count(self) -> None:
+        self.is_counted = True
+        self.tally.run_ended(self.spent, self.point.rests)
+
+    def _rarity(self) -> float:
+        """How rare the transitions of this run were, before this batch."""
+        return math.fsum(1 / (1 + self.plan.fired[name]) for name in sorted(self.spent))
+
+    # What may be drawn next
+
+    def allowed(self, draw: st.DrawFn) -> dict[str, tuple[Move, ...]]:
+        """The moves that this run may make now, by their transition; what is aimed at alone, where
+        that is possible.
+        """
+        found: dict[str, tuple[Move, ...]] = {}
+        aimed: dict[str, tuple[Move, ...]] = {}
+        for name in self.point.possible:
+            moves = self.point.moves(name)
+            if name in self.choices.owed:
+                found[name] = moves
+            elif self._is_due(name, share := self._share(name, draw)):
+                if share.way != AIMED:
+                    found[name] = moves
+                elif untried := tuple(filter(self._is_untried, moves)):
+                    aimed[name] = untried
+        return aimed or found
+
+    def _share(self, name: str, draw: st.DrawFn) -> Share:
+        """How this run may use a transition: drawn when it is possible for the first time."""
+        if name not in self.shares:
+            way = draw(st.integers(NEVER, AIMED))
+            later = draw(st.integers(0, self.plan.longest)) if way != NEVER else 0
+            self.shares[name] = Share(way, len(self.firings) + later)
+        return self.shares[name]
+
+    def _is_due(self, name: str, share: Share) -> bool:
+        is_used_up = share.way == NEVER or (share.way == ONCE and self.spent[name] > 0)
+        return not is_used_up and len(self.firings) >= share.since
+
+    def _is_untried(self, move: Move) -> bool:
+        pair = self.phases.pair(move.firing, self.point.state)
+        self.tally.seen.add(pair)
+        return pair not in self.plan.covered
+
+
+@st.composite
+def _next_rule(draw: st.DrawFn, machine: WorldMachine) -> tuple[Any, dict[str, Any]]:
+    """A rule that the run may take now, with its argument."""
+    allowed = machine.allowed(draw)
+    if not allowed:
+        return machine._of_name[RESTS], {}
+    name, moves = _one(draw, list(allowed.items()))
+    return machine._of_name[name], {"move": _one(draw, moves)}
+
+
+def _one(draw: st.DrawFn, those: Sequence[Any]) -> Any:
+    return those[draw(st.integers(0, len(those) - 1))] if len(those) > 1 else those[0]
+
+
+def state_machine(
+    system: System,
+    *,
+    plan: Plan | None = None,
+    tally: Tally | None = None,
+    driver: Callable[[], Driver] | None = None,
+    before_run: Callable[[], None] | None = None,
+) -> type[WorldMachine]:
+    """The state machine of a system, to be run by ``hypothesis.stateful``, or subclassed.
+
+    plan: what is known before; tally: where to count; driver: makes what goes along with a run;
+    before_run: called before each, and may end the runs by an exception.
+    """
+    body: dict[str, Any] = {
+        "system": system,
+        "choices": Choices(system),
+        "phases": Phases(system),
+        "plan": plan or Plan(),
+        "tally": Tally() if tally is None else tally,
+        "new_driver": None if driver is None else staticmethod(driver),
+        "before_run": None if before_run is None else staticmethod(before_run),
+    }
+    return type("World", (WorldMachine,), {**body, **_asked(system), **dict(_rules(system))})
+
+
+def _asked(system: System) -> dict[str, Sequence[Asked]]:
+    """What is asked of every state, of states at rest, and until it happens.
+
+    A run that comes to rest where it is false violates what is to hold eventually, too.
+    """
+    goals = {prop.premise for prop in system.properties if prop.premise is not None}
+    goals |= {prop for prop in system.properties if prop.scope is Scope.SOMETIMES}
+
+    def asked(prop: Property) -> Asked:
+        raised = type("Violated", (Violated,), {"__doc__": prop.statement})
+        return Asked(prop, tuple(system.choices(prop.parameters)), raised)
+
+    judged = [prop for prop in system.properties if prop.scope is not Scope.SOMETIMES]
+    return {
+        "always": [asked(prop) for prop in judged if prop.scope is Scope.ALWAYS],
+        "resting": [asked(prop) for prop in judged if prop.scope is not Scope.ALWAYS],
+        "goals": [asked(prop) for prop in sorted(goals, key=lambda prop: prop.name)],
+    }
+
+
+def _rules(system: System) -> Iterator[tuple[str, Any]]:
+    """A rule for each transition, and the one that is left at the end."""
+    for transition in system.transitions:  # whose names might be those of our own methods
+        yield f"rule_{transition.name}", _rule(transition.name)
+
+    def rests(_: WorldMachine) -> None:
+        """The run is over."""
+
+    rests.__name__ = RESTS
+    yield "rule_rests", precondition(lambda machine: not machine.point.possible)(rule()(rests))
+
+
+def _rule(name: str) -> Any:
+    """The rule of one transition."""
+
+    def fire(machine: WorldMachine, move: Move) -> None:
+        machine.take(move)
+
+    fire.__name__ = fire.__qualname__ = name
+    moves = st.runner().flatmap(lambda machine: st.sampled_from(machine.point.moves(name)))
+    return precondition(lambda machine: bool(machine.point.moves(name)))(rule(move=moves)(fire))

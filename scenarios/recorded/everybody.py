@@ -1,0 +1,142 @@
+"""What a record says of all requests at once: who the workers are, what was done to them, which
+logs are whole.
+
+It is gathered before the first case is made; of every request only the workers that failed it are
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import define, field, frozen
+
+from rackproof.model.evidence.client import CLIENT
+from rackproof.model.evidence.frontend import FRONTEND
+from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
+from rackproof.model.kernel.evidence import Value
+from rackproof.scenarios.recorded.noted import Noted
+
+FACTS: Final = "facts"
+PREFILL: Final = "prefill"
+DECODE: Final = "decode"
+AGGREGATED: Final = "aggregated"
+_ROLES: Final = (PREFILL, DECODE, AGGREGATED)
+
+
+@frozen
+class Worker:
+    """A worker: its name in the logs, and what it serves, where they say so."""
+
+    name: str
+    role: str | None = None
+
+
+@define(eq=False)
+class Everybody:
+    """What is known of everybody. ``learn`` takes every note of a record, in any order.
+
+    known: the workers by every name that a log has for them. told: what was done to workers, and
+    who was listed, in the order of the logs. complete: the kinds of which every record is there, by
+    who writes them. failed: by worker, some of the requests that it failed. prompts: by prompt, the
+    fewest tokens that one was said to have, and of which request that was said; told of those whose
+    usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
+    """
+
+    known: dict[str, Worker] = field(factory=dict)
+    told: list[Noted] = field(factory=list)
+    complete: dict[str, frozenset[str]] = field(factory=dict)
+    failed: dict[str, set[str]] = field(factory=dict)
+    prompts: dict[str, tuple[int, str]] = field(factory=dict)
+    asking: dict[str, str] = field(factory=dict)
+    retry_limit: int | None = None
+
+    def learn(self, noted: Noted) -> None:
+        """Take what a note says of everybody."""
+        seen = noted.observation
+        if noted.about is not None:
+            learn = _OF_REQUESTS.get((seen.witness, seen.kind))
+            if learn is not None:
+                learn(self, noted.about, seen.values)
+        elif seen.witness in (OPERATOR, DISCOVERY):
+            self.told.append(noted)
+        elif seen.witness == FACTS:
+            self._fact(seen.kind, seen.values)
+
+    def _failure(self, about: str, values: Mapping[str, Value]) -> None:
+        """A worker failed a request; two of them are enough to know of another than any one."""
+        if "worker" in values:
+            abouts = self.failed.setdefault(str(values["worker"]), set())
+            if about in abouts or len(abouts) < len({about, "another"}):
+                abouts.add(about)
+
+    def _asks(self, about: str, values: Mapping[str, Value]) -> None:
+        if "prompt" in values:
+            self.asking[about] = str(values["prompt"])
+
+    def _usage(self, about: str, values: Mapping[str, Value]) -> None:
+        prompt = self.asking.pop(about, None)
+        tokens = values.get("prompt")
+        if prompt is not None and isinstance(tokens, int):
+            counted = tokens, about
+            self.prompts[prompt] = min(counted, self.prompts.get(prompt, counted))
+
+    def _fact(self, kind: str, values: Mapping[str, Value]) -> None:
+        if kind == "worker":
+            self._worker(values)
+        elif kind == "limit":
+            limit = values.get("retry-limit")
+            self.retry_limit = limit if isinstance(limit, int) else self.retry_limit
+        elif kind == "complete":
+            who = str(values.get("by"))
+            kinds = frozenset(str(values.get("kinds", "")).split())
+            self.complete[self.called(who)] = self.complete.get(who, frozenset()) | kinds
+
+    def _worker(self, values: Mapping[str, Value]) -> None:
+        """A worker under its name and the id of its instance; what is known already stays so."""
+        names = [str(values[key]) for key in ("name", "instance") if values.get(key) is not None]
+        if not names:
+            return
+        before = next((self.known[name] for name in names if name in self.known), None)
+        told = str(values.get("role", ""))
+        role = told if told in _ROLES else (before.role if before else None)
+        worker = Worker(before.name if before else names[0], role)
+        aliases = [name for name, known in self.known.items() if before and known == before]
+        for name in (*aliases, *names):
+            self.known[name] = worker
+
+    def called(self, name: Value) -> str:
+        """The name of a worker, by any that a log has for it."""
+        found = self.known.get(str(name))
+        return found.name if found else str(name)
+
+    def role(self, name: str) -> str:
+        """What a worker serves: where nothing is told of it, it decodes if others prefill."""
+        found = self.known.get(name)
+        if found is not None and found.role is not None:
+            return found.role
+        return DECODE if self.is_disaggregated else AGGREGATED
+
+    @property
+    def is_disaggregated(self) -> bool:
+        """Whether there are workers for the prefill alone."""
+        return any(worker.role == PREFILL for worker in self.known.values())
+
+    @property
+    def workers(self) -> list[str]:
+        """Every worker that the logs name, in the order in which they do."""
+        return list(dict.fromkeys(worker.name for worker in self.known.values()))
+
+    def fails_others(self, name: str, about: str) -> bool:
+        """Whether a worker failed a request other than this."""
+        aliases = [alias for alias, worker in self.known.items() if worker.name == name]
+        return any(self.failed.get(alias, set()) - {about} for alias in (*aliases, name))
+
+
+_OF_REQUESTS: Final = {
+    (FRONTEND, "failed"): Everybody._failure,
+    (FACTS, "asked"): Everybody._asks,
+    (CLIENT, "usage"): Everybody._usage,
+}
+"""What is kept of a request, by who tells it."""

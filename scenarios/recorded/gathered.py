@@ -1,0 +1,248 @@
+"""A record gathered by request, in memory that does not grow with it.
+
+Notes come as the files have them, and are wanted one request at a time. Tokens that follow one
+another wait as one run, of a few bytes a token. When too much waits, it goes to a folder for the
+time being, cut into parts by request; then each part is gathered alone, and the parts are merged
+in the order in which requests were first met. The work is linear in the record either way.
+"""
+
+from __future__ import annotations
+
+import heapq
+import marshal
+import math
+import shutil
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Self
+from zlib import crc32
+
+from attrs import define, field
+
+from rackproof.model.kernel import Observation, Place
+from rackproof.model.kernel.evidence import Value
+from rackproof.scenarios.recorded.noted import Noted
+
+MOST: Final = 250_000
+"""How many runs of notes wait in memory (a run alone takes half a kilobyte)."""
+PARTS: Final = 128
+POSITION: Final = "position"
+
+Learn = Callable[[Noted], None]
+Gathering = tuple[str, list[Noted]]
+"""What a request is called, and all that was noted about it."""
+
+
+@define(eq=False)
+class Run:
+    """Notes that differ in nothing but line, time and a position that counts up.
+
+    first: the position of the first; None where they have none. file: None without a place.
+    """
+
+    witness: str
+    kind: str
+    clock: str
+    file: str | None
+    first: int | None
+    values: dict[str, Value]
+    aside: dict[str, Value]
+    lines: array[int] = field(factory=lambda: array("q"))
+    times: array[float] = field(factory=lambda: array("d"))
+
+    def takes(self, noted: Noted) -> bool:
+        """Whether a note is one more of this run; then it is added."""
+        seen = noted.observation
+        if seen.kind != self.kind or seen.witness != self.witness or noted.clock != self.clock:
+            return False
+        place = seen.place
+        if (place.file if place else None) != self.file or seen.aside != self.aside:
+            return False
+        position, others = _parted(seen)
+        if others != self.values or position != self._next:
+            return False
+        self.add(seen)
+        return True
+
+    @property
+    def _next(self) -> int | None:
+        return None if self.first is None else self.first + len(self.lines)
+
+    def add(self, seen: Observation) -> None:
+        """Keep what sets a note apart from the others."""
+        self.lines.append(seen.place.line if seen.place else 0)
+        self.times.append(math.nan if seen.time is None else seen.time)
+
+    def notes(self, about: str) -> Iterator[Noted]:
+        """The notes as they came."""
+        for index, (line, time) in enumerate(zip(self.lines, self.times, strict=True)):
+            values = self.values
+            if self.first is not None:
+                values = {POSITION: self.first + index, **values}
+            place = None if self.file is None else Place(self.file, line)
+            when = None if math.isnan(time) else time
+            seen = Observation(self.witness, self.kind, values, self.aside, place, when)
+            yield Noted(about, seen, self.clock)
+
+    def packed(self) -> tuple[Any, ...]:
+        """Plain values, to be written out."""
+        told = (self.witness, self.kind, self.clock, self.file, self.first)
+        return (*told, self.values, self.aside, self.lines.tobytes(), self.times.tobytes())
+
+
+def _parted(seen: Observation) -> tuple[int | None, dict[str, Value]]:
+    """The position that an observation has, and its other values."""
+    others = dict(seen.values)
+    position = others.get(POSITION)
+    if type(position) is not int:
+        return None, others
+    del others[POSITION]
+    return position, others
+
+
+def _run(noted: Noted) -> Run:
+    """A run of one note."""
+    seen = noted.observation
+    position, others = _parted(seen)
+    file = seen.place.file if seen.place else None
+    aside = dict(seen.aside)
+    run = Run(seen.witness, seen.kind, noted.clock, file, position, others, aside)
+    run.add(seen)
+    return run
+
+
+def _unpacked(packed: tuple[Any, ...]) -> Run:
+    witness, kind, clock, file, first, values, aside, lines, times = packed
+    run = Run(witness, kind, clock, file, first, values, aside)
+    run.lines.frombytes(lines)
+    run.times.frombytes(times)
+    return run
+
+
+@define(eq=False)
+class _Waiting:
+    """What waits of one request; met: how many were met before it."""
+
+    met: int
+    runs: list[Run] = field(factory=list)
+
+
+class Gathered(AbstractContextManager["Gathered"]):
+    """The requests of a record in the order in which they were first met, to be gone through once.
+
+    To be used in a ``with``, at whose end whatever was put aside in files is removed.
+    """
+
+    def __init__(self, notes: Iterable[Noted], learn: Learn, most: int = MOST) -> None:
+        """Gather all the notes; ``learn`` is called with each, also with those about nobody."""
+        self._waiting: dict[str, _Waiting] = {}
+        self._met = 0
+        self._runs = 0
+        self._most = most
+        self._folder: Path | None = None
+        try:
+            for noted in notes:
+                learn(noted)
+                if noted.about is not None:
+                    self._take(noted.about, noted)
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __iter__(self) -> Iterator[Gathering]:
+        """Each request with its notes, in the order of the files."""
+        if self._folder is None:
+            while self._waiting:
+                about = next(iter(self._waiting))
+                waiting = self._waiting.pop(about)
+                yield about, [noted for run in waiting.runs for noted in run.notes(about)]
+            return
+        self._put_aside(self._folder)
+        paths = [path for part in range(PARTS) if (path := _gathered(self._folder, part))]
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("rb")) for path in paths]
+            for _met, about, runs in heapq.merge(*(_loaded(file) for file in files)):
+                yield about, [noted for run in runs for noted in _unpacked(run).notes(about)]
+
+    @property
+    def in_files(self) -> bool:
+        """Whether there was too much to wait in memory."""
+        return self._folder is not None
+
+    def close(self) -> None:
+        """Remove what was put aside."""
+        self._waiting.clear()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _take(self, about: str, noted: Noted) -> None:
+        waiting = self._waiting.get(about)
+        if waiting is None:
+            waiting = self._waiting[about] = _Waiting(self._met)
+            self._met += 1
+        elif waiting.runs[-1].takes(noted):
+            return
+        waiting.runs.append(_run(noted))
+        self._runs += 1
+        if self._runs > self._most:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="rackproof-"))
+            self._put_aside(self._folder)
+
+    def _put_aside(self, folder: Path) -> None:
+        """Add all that waits to the files of its parts."""
+        parts: list[list[tuple[int, str, list[Any]]]] = [[] for _ in range(PARTS)]
+        for about, waiting in self._waiting.items():
+            packed = [run.packed() for run in waiting.runs]
+            parts[crc32(about.encode()) % PARTS].append((waiting.met, about, packed))
+        for part, pieces in enumerate(parts):
+            if pieces:
+                with (folder / f"{part}").open("ab") as file:
+                    _store(file, pieces)
+        self._waiting.clear()
+        self._runs = 0
+
+
+def _gathered(folder: Path, part: int) -> Path | None:
+    """One part with the pieces of each request put together, in the order of when they were met."""
+    path = folder / str(part)
+    if not path.exists():
+        return None
+    whole: dict[str, tuple[int, list[Any]]] = {}
+    with path.open("rb") as file:
+        for pieces in _loaded(file):
+            for met, about, runs in pieces:
+                whole.setdefault(about, (met, []))[1].extend(runs)
+    path.unlink()
+    gathered = folder / f"{part}.gathered"
+    with gathered.open("wb") as file:
+        for about, (met, runs) in whole.items():
+            _store(file, (met, about, runs))
+    return gathered
+
+
+def _store(file: BinaryIO, value: Any) -> None:
+    """Write plain values behind those that are there, with their length."""
+    data = marshal.dumps(value)
+    file.write(len(data).to_bytes(8, "little") + data)
+
+
+def _loaded(file: BinaryIO) -> Iterator[Any]:
+    """What was written to a file, one after the other."""
+    while length := file.read(8):
+        yield marshal.loads(file.read(int.from_bytes(length, "little")))

@@ -1,0 +1,44 @@
+"""Which workers the world of a request has, and what they are called in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rackproof.scenarios.recorded.everybody import AGGREGATED, DECODE, PREFILL
+from rackproof.scenarios.recorded.story import Story
+
+CALLED: Final = {PREFILL: "prefill", DECODE: "decode", AGGREGATED: "worker"}
+"""What the workers of a role are called in a world, with a number behind it; in their order."""
+
+
+def seats(story: Story, alternatives: bool) -> dict[str, list[str]]:
+    """By role, the workers that a request had to do with, by their names in the logs, and one of
+    each role that nothing goes without. alternatives: whether it matters that there are others.
+    """
+    everybody, found = story.everybody, dict[str, list[str]]()
+    taken = list(dict.fromkeys(story.involved))
+    others = [name for name in everybody.workers if name not in taken]
+    if alternatives or not taken:
+        taken += sorted(others, key=lambda name: bool(story.deeds([name])))[:1]
+    for name in taken:
+        found.setdefault(everybody.role(name), []).append(name)
+    for role in _needed(found):
+        alike = [name for name in others if everybody.role(name) == role]
+        found.setdefault(role, [*alike, f"a {role} worker"][:1])
+    return {role: found[role] for role in CALLED if role in found}
+
+
+def _needed(found: dict[str, list[str]]) -> Sequence[str]:
+    if PREFILL in found or DECODE in found:
+        return PREFILL, DECODE
+    return (AGGREGATED,)
+
+
+def names(seated: dict[str, list[str]]) -> dict[str, str]:
+    """What each worker is called in the world, by its name in the logs, in the world's order."""
+    return {
+        name: f"{CALLED[role]}-{index}"
+        for role, workers in seated.items()
+        for index, name in enumerate(workers)
+    }

@@ -1,0 +1,287 @@
+"""Requests of a serving stack: what was recorded of each, as a case with a small world of its own.
+
+::
+
+    everybody = Everybody()
+    for noted in notes:
+        everybody.learn(noted)
+    worlds = Worlds(Bundled(stack="dynamo"))
+    for about, own in by_request(notes):
+        yield case(about, own, everybody, worlds)
+
+``case`` looks at one request at a time, so that nobody has to hold more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from attrs import frozen
+
+from rackproof.model.evidence.client import CLIENT
+from rackproof.model.evidence.frontend import ERRORS, FRONTEND
+from rackproof.model.evidence.operators import DISCOVERY
+from rackproof.model.kernel import Observation
+from rackproof.model.kernel.evidence import Case, Value
+from rackproof.scenarios.recorded.collapse import Numbers, numbers
+from rackproof.scenarios.recorded.everybody import PREFILL, Everybody
+from rackproof.scenarios.recorded.faults import faults
+from rackproof.scenarios.recorded.noted import Noted
+from rackproof.scenarios.recorded.seats import names, seats
+from rackproof.scenarios.recorded.shapes import Shape, Worlds
+from rackproof.scenarios.recorded.story import NOBODY, NUMBERS, Story, whole
+
+TOKENS: Final = ("token", "emitted")
+WORKERS: Final = ("worker", "from")
+"""Values that are a worker."""
+BESIDE: Final = ("prompt",)
+"""Values that stand for others: a prompt's tokens, for whether they are more than the client's."""
+NEEDED: Final = {
+    CLIENT: (
+        frozenset({"token", "finish", "error", "end"}),
+        "whole stream of the client: what it was given is not known",
+    ),
+    FRONTEND: (
+        frozenset({"dispatch", "failed"}),
+        "whole log of the frontend: where the request was sent, and why it was sent again, is not "
+        "known",
+    ),
+}
+"""The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+MOST_RETRIES: Final = 3
+"""How many retries are looked for where nobody wrote down how many there were."""
+_UNTOLD: Final = ("cannot-connect",)
+"""Errors that a frontend cannot tell from others: a worker that is gone, one that refuses what it
+is sent, and one that does not answer all look the same.
+"""
+_SAME: Final = {"worker-removed": "disconnected"}
+
+
+def cases(noted: Iterable[Noted], worlds: Worlds) -> Iterator[Case]:
+    """The cases of a record that is held whole: a small one."""
+    everybody, own = Everybody(), dict[str, list[Noted]]()
+    for each in noted:
+        everybody.learn(each)
+        if each.about is not None:
+            own.setdefault(each.about, []).append(each)
+    for about, notes in own.items():
+        yield case(about, notes, everybody, worlds)
+
+
+def case(
+    about: str,
+    noted: Iterable[Noted],
+    everybody: Everybody,
+    worlds: Worlds,
+    *,
+    collapsed: bool = True,
+) -> Case:
+    """The case of one request.
+
+    noted: all that was noted of it, each log in its order. everybody: what is known of all.
+    collapsed: whether tokens are taken out where nothing happens, which makes no difference but to
+    the time it takes.
+    """
+    story = Story(about, everybody)
+    for each in noted:
+        story.take(each)
+    retry_limit = _retry_limit(story, worlds)
+    seated = seats(story, _had_alternatives(story, worlds, retry_limit))
+    called = names(seated)
+    kept = _numbers(story, called, worlds, collapsed)
+    shape = Shape(
+        roles=tuple((role, len(workers)) for role, workers in seated.items()),
+        tokens=kept.of(story.length),
+        max_tokens=kept.of(story.max_tokens),
+        retry_limit=min(retry_limit, _most_retries(story, retry_limit)),
+        faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
+        counted=story.more is False,
+        malformed=_is_malformed(story),
+        blamed=tuple(i for i, name in enumerate(called) if everybody.fails_others(name, about)),
+    )
+    return Case(
+        name=about,
+        system=worlds.of(shape),
+        logs=_Writing(story, called, kept).logs(),
+        complete=_complete(story, called),
+        called={name: log for log, name in called.items()},
+        missing=tuple(
+            words
+            for who, (kinds, words) in NEEDED.items()
+            if not kinds <= story.complete.get(who, NOBODY)
+        ),
+        ended=_is_ended(story),
+        numbered=kept.originals,
+    )
+
+
+def _retry_limit(story: Story, worlds: Worlds) -> int:
+    """How often the request may be sent again."""
+    told = whole(story.fact("asked", "retry-limit"))
+    if told is None:
+        told = story.everybody.retry_limit
+    return worlds.retry_limit if told is None else max(told, 0)
+
+
+def _most_retries(story: Story, limit: int) -> int:
+    """How many retries matter: no more than there were, where that is known."""
+    if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
+        return min(limit, MOST_RETRIES)
+    return sum(seen.kind == "dispatch" for seen in story.frontend)
+
+
+def _had_alternatives(story: Story, worlds: Worlds, limit: int) -> bool:
+    """Whether it matters that a request could have been sent to others: it failed, and was not
+    sent again as often as it may be, or may have been sent back to a worker that failed it.
+    """
+    if not story.has_failed:
+        return False
+    dispatches = sum(seen.kind == "dispatch" for seen in story.frontend)
+    ended = any(seen.kind == "error" for seen in story.client) or not story.client
+    return (ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers
+
+
+def _is_malformed(story: Story) -> bool:
+    """Whether the request was refused before anything was generated."""
+    first = [values.get("error") for values in story.failed[:1]]
+    return first == ["request-refused"] and not story.tokens
+
+
+def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    named = {CLIENT: CLIENT, FRONTEND: FRONTEND, "operator": "operator", **called}
+    return frozenset(
+        (named[who], kind)
+        for who, kinds in story.complete.items()
+        for kind in kinds
+        if who in named
+    )
+
+
+def _is_ended(story: Story) -> bool:
+    """Whether the client was told that nothing more comes, or went."""
+    return any(seen.kind in ("end", "left") for seen in story.client)
+
+
+# -- numbers ----------------------------------------------------------------------------------
+
+
+def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed: bool) -> Numbers:
+    """Which positions are kept: all of them, where tokens have none and may come twice."""
+    labelled = all("position" in seen.values for seen in story.tokens)
+    may_repeat = not worlds.is_plain or len(story.tokens) > story.max_tokens
+    near: Iterable[int] = range(story.most + 1)
+    if collapsed and (labelled or not may_repeat):
+        around = story.tokens[story.max_tokens - 1 : story.max_tokens + 1]
+        near = [int(seen.values["position"]) for seen in around if labelled]
+    logs = [_positions(log) for log in (merged(story, called), *story.workers.values())]
+    counts = [story.length, story.max_tokens, *_counts(story)]
+    return numbers(map(list, logs), counts, near, max(story.max_tokens, story.most))
+
+
+def _positions(log: Iterable[Noted]) -> Iterator[int | None]:
+    """The position of each token of a log, by their order where they have none; None for others."""
+    following = 0
+    for noted in log:
+        seen = noted.observation
+        if seen.kind == "started":
+            following = int(seen.values.get("start", following))
+        if seen.kind not in TOKENS:
+            yield None
+            continue
+        position = int(seen.values.get("position", following))
+        following = position + 1
+        yield position
+
+
+def _counts(story: Story) -> Iterator[int]:
+    """The numbers of tokens that anybody tells."""
+    for notes in story.of.values():
+        for noted in notes:
+            seen = noted.observation
+            if seen.kind not in TOKENS:
+                for values in (seen.values, seen.aside):
+                    yield from (int(values[name]) for name in NUMBERS if name in values)
+
+
+# -- logs -------------------------------------------------------------------------------------
+
+
+def merged(story: Story, called: Mapping[str, str]) -> list[Noted]:
+    """What the client wrote, with what was done to workers in between, if they had one clock."""
+    own = story.of.get(CLIENT, [])
+    done = [noted for noted in story.deeds(called) if _one_clock(own, noted)]
+    if not done or not _in_order(own) or not _in_order(done):
+        return own
+    return sorted((*own, *done), key=lambda noted: noted.observation.time or 0.0)
+
+
+def _one_clock(own: Sequence[Noted], noted: Noted) -> bool:
+    return bool(own) and noted.clock == own[0].clock
+
+
+def _in_order(notes: Sequence[Noted]) -> bool:
+    times = [noted.observation.time for noted in notes]
+    return None not in times and times == sorted(time for time in times if time is not None)
+
+
+@frozen(eq=False)
+class _Writing:
+    """The logs of a request, under the names of its world."""
+
+    story: Story
+    called: Mapping[str, str]
+    kept: Numbers
+
+    def logs(self) -> tuple[tuple[Observation, ...], ...]:
+        """Each log that says anything, in its order, without the tokens that are taken out."""
+        story = self.story
+        client = merged(story, self.called)
+        there = {id(noted) for noted in client}
+        apart = [noted for noted in story.deeds(self.called) if id(noted) not in there]
+        found = (
+            client,
+            story.of.get(FRONTEND, ()),
+            *story.workers.values(),
+            apart,
+            story.done_to(self.called, DISCOVERY),
+        )
+        return tuple(log for notes in found if (log := self._log(notes)))
+
+    def _log(self, notes: Sequence[Noted]) -> tuple[Observation, ...]:
+        written, given = list[Observation](), 0
+        for noted, position in zip(notes, _positions(notes), strict=True):
+            seen = noted.observation
+            if position is None or position in self.kept:
+                aside = dict(seen.aside)
+                if seen.kind == "token":
+                    aside["number"] = given
+                written.append(self._observation(seen, aside))
+            given += seen.kind == "token"
+        return tuple(written)
+
+    def _observation(self, seen: Observation, aside: Mapping[str, Value]) -> Observation:
+        values = self._values(seen.values)
+        if seen.kind == "failed":
+            _unsure(values)
+        if seen.kind == "usage" and self.story.more is not None:
+            values["more"] = self.story.more
+        witness = self.called.get(self.story.everybody.called(seen.witness), seen.witness)
+        return Observation(witness, seen.kind, values, self._values(aside), seen.place, seen.time)
+
+    def _values(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        return {name: self._value(name, v) for name, v in values.items() if name not in BESIDE}
+
+    def _value(self, name: str, value: Value) -> Value:
+        if name in WORKERS:
+            log = self.story.everybody.called(value)
+            return self.called.get(log, log)
+        return self.kept.of(int(value)) if name in NUMBERS else value
+
+
+def _unsure(values: dict[str, Value]) -> None:
+    """Leave out an error that says less than it seems to, or that the model has no name for."""
+    error = str(values.pop("error", ""))
+    error = _SAME.get(error, error)
+    if error not in _UNTOLD and error in ERRORS.values():
+        values["error"] = error

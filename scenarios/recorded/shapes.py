@@ -1,0 +1,115 @@
+"""The small world in which one request is to be explained; those that look the same are one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from rackproof.model.kernel import System, Transition, environment, transition
+from rackproof.model.protocol import Protocol, Replay, with_mechanisms
+from rackproof.model.retry import Error, blamed
+from rackproof.model.sorts import Workers
+from rackproof.model.world import World
+from rackproof.scenarios.schema import Bundled
+from rackproof.scenarios.settings import bundled_setting, with_own_scope
+from rackproof.scenarios.stacks import load_stack
+
+
+@frozen
+class Shape:
+    """What a case's world depends on.
+
+    roles: how many workers there are of each. faults: how often each may happen. counted: whether
+    the frontend counts the usage itself, as it does where a worker reports none. malformed: whether
+    workers refuse the request as it is. blamed: the workers that fail other requests too.
+    """
+
+    roles: tuple[tuple[str, int], ...]
+    tokens: int
+    max_tokens: int
+    retry_limit: int
+    faults: tuple[tuple[str, int], ...]
+    counted: bool = False
+    malformed: bool = False
+    blamed: tuple[int, ...] = ()
+
+
+@define(eq=False)
+class Worlds:
+    """The worlds of a stack's requests, each made once.
+
+    bundled: the stack, with what differs from it.
+    """
+
+    bundled: Bundled
+    made: dict[Shape, System] = field(factory=dict, init=False)
+    protocol: Protocol = field(init=False)
+    retry_limit: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Look up what the stack says of itself."""
+        stack = load_stack(self.bundled.stack)
+        self.protocol = with_mechanisms(stack.protocol, self.bundled.mechanisms)
+        self.retry_limit = int(str(with_own_scope(self.bundled).scope.get("retry-limit", 1)))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no mechanism of the stack, as it is meant, has the client get a token twice."""
+        protocol = self.protocol
+        fenced = protocol.fence_attempts and protocol.fence_steps
+        replays = protocol.gateway_replay in (Replay.NEVER, Replay.UNDISPATCHED)
+        return fenced and replays and protocol.replay_delivered
+
+    def of(self, shape: Shape) -> System:
+        """The world of a shape."""
+        if shape not in self.made:
+            self.made[shape] = self._make(shape)
+        return self.made[shape]
+
+    def _make(self, shape: Shape) -> System:
+        bundled = with_own_scope(self.bundled)
+        rack = {key: value for key, value in bundled.rack.items() if key in ("preset", "path")}
+        scope: dict[str, Any] = {
+            **bundled.scope,
+            "requests": 1,
+            "tokens": shape.tokens,
+            "max-tokens": shape.max_tokens,
+            "retry-limit": shape.retry_limit,
+            "malformed": shape.malformed,
+        }
+        mechanisms = dict(bundled.mechanisms)
+        if shape.counted:
+            mechanisms["usage-from-request"] = True
+        changed = evolve(
+            bundled,
+            mechanisms=mechanisms,
+            rack={**rack, **dict(shape.roles)},
+            scope=scope,
+            faults=dict(shape.faults),
+        )
+        system = bundled_setting(changed, Path()).system
+        possible = [item for item in system.transitions if _is_possible(system, item)]
+        if shape.blamed:
+            possible.append(blamed_by_another(frozenset(shape.blamed)))
+        return evolve(system, transitions=tuple(possible))
+
+
+def _is_possible(system: System, item: Transition[..., Any]) -> bool:
+    """Whether a transition has anybody to be of, and is no fault that does not happen."""
+    counts = system.schema.counts
+    there = all(counts[sort] for _, sort in item.parameters)
+    return there and bool(getattr(system.initial.given, item.name, True))
+
+
+def blamed_by_another(workers: Collection[int]) -> Transition[..., Any]:
+    """What other requests may do to workers that are known to fail some."""
+
+    @transition(environment, duration="any-time", worker=Workers)
+    def another_request_fails(world: World, worker: int) -> World | None:
+        """Another request ends in an error at {worker}, which the router holds against it."""
+        return blamed(world, worker, Error.DISCONNECT) if worker in workers else None
+
+    return another_request_fails

@@ -1,0 +1,210 @@
+"""What was recorded of one request, sorted: by whom, of how many tokens, at which workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from attrs import define, evolve, field
+
+from rackproof.model.evidence.client import CLIENT
+from rackproof.model.evidence.frontend import FRONTEND
+from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
+from rackproof.model.kernel import Observation
+from rackproof.model.kernel.evidence import Value
+from rackproof.scenarios.recorded.everybody import FACTS, Everybody
+from rackproof.scenarios.recorded.noted import Noted
+
+NOBODY: Final[frozenset[str]] = frozenset()
+NUMBERS: Final = ("position", "delivered", "start", "completion", "tokens", "number")
+"""Values that are a position of the output, or a number of tokens."""
+_NO_WORKERS: Final = (CLIENT, FRONTEND, OPERATOR, DISCOVERY)
+
+
+@define(eq=False, slots=False)
+class Story:
+    """The notes of one request.
+
+    facts: by kind, what is no observation. whole: the kinds of which every record is there, by who
+    writes them, as far as that is said of this request alone. of: the notes by who wrote them.
+    """
+
+    about: str
+    everybody: Everybody
+    facts: dict[str, dict[str, Value]] = field(factory=dict)
+    whole: dict[str, frozenset[str]] = field(factory=dict)
+    of: dict[str, list[Noted]] = field(factory=dict)
+
+    def take(self, noted: Noted) -> None:
+        """Sort a note in."""
+        seen = noted.observation
+        if seen.witness != FACTS:
+            noted = sound(noted)
+            self.of.setdefault(self.everybody.called(seen.witness), []).append(noted)
+        elif seen.kind == "complete":
+            who, kinds = str(seen.values.get("by")), str(seen.values.get("kinds", "")).split()
+            self.whole[who] = self.whole.get(who, NOBODY) | frozenset(kinds)
+        else:
+            self.facts.setdefault(seen.kind, {}).update(seen.values)
+
+    # -- who wrote what -----------------------------------------------------------------------
+
+    @cached_property
+    def client(self) -> list[Observation]:
+        """What the client wrote down."""
+        return [each.observation for each in self.of.get(CLIENT, ())]
+
+    @cached_property
+    def frontend(self) -> list[Observation]:
+        """What the frontend wrote down."""
+        return [each.observation for each in self.of.get(FRONTEND, ())]
+
+    @cached_property
+    def workers(self) -> dict[str, list[Noted]]:
+        """What workers wrote down, by their names."""
+        return {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
+
+    @cached_property
+    def complete(self) -> dict[str, frozenset[str]]:
+        """The kinds of which every record is there, by who writes them.
+
+        A log that is whole says nothing of a request that it may know under another name: whoever
+        writes for all requests must speak of this one, or another of them.
+        """
+        found = dict(self.whole)
+        for who, kinds in self.everybody.complete.items():
+            if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
+                found[who] = found.get(who, NOBODY) | kinds
+        if CLIENT in found and not any(seen.kind == "usage" for seen in self.client):
+            found[CLIENT] -= {"usage"}  # which only those get that asked for it
+        return found
+
+    @property
+    def _is_known(self) -> bool:
+        return FRONTEND in self.of or bool(self.workers)
+
+    # -- tokens -------------------------------------------------------------------------------
+
+    @cached_property
+    def tokens(self) -> list[Observation]:
+        """The tokens that the client was given."""
+        return [seen for seen in self.client if seen.kind == "token"]
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """How many the client allowed; where that is not known, what the output came to."""
+        allowed = whole(self.fact("asked", "max-tokens"))
+        if allowed is None:
+            allowed = self._length if self._is_finished else self.most + 1
+        return max(1, allowed)
+
+    @cached_property
+    def length(self) -> int:
+        """How many tokens the output has: all that are allowed, unless it stopped before."""
+        if not self._is_finished or self.told("finish", "reason") in (None, "length"):
+            return self.max_tokens
+        return max(1, min(self._length, self.max_tokens))
+
+    @property
+    def _is_finished(self) -> bool:
+        return any(seen.kind == "finish" for seen in self.client)
+
+    @property
+    def _length(self) -> int:
+        counted = self.told("usage", "completion")
+        return len(self.tokens) if counted is None else int(counted)
+
+    @cached_property
+    def most(self) -> int:
+        """The most tokens that anybody speaks of."""
+        values = (seen.observation.values for notes in self.of.values() for seen in notes)
+        told = (
+            int(found[name]) + (name == "position")
+            for found in values
+            for name in ("position", "delivered", "start")
+            if name in found
+        )
+        return max(len(self.tokens), *told, 0)
+
+    @property
+    def more(self) -> bool | None:
+        """Whether the usage counts more than the client's own prompt, where that can be told.
+
+        Where the prompt is not known, that of another request with the same one is.
+        """
+        told, counted = self.told("usage", "more"), whole(self.told("usage", "prompt"))
+        if told is not None or counted is None:
+            return None if told is None else bool(told)
+        prompt = whole(self.fact("prompt", "tokens"))
+        if prompt is None:
+            prompt = whole(self.fact("asked", "prompt-tokens"))
+        if prompt is not None:
+            return counted > prompt
+        least, of = self.everybody.prompts.get(str(self.fact("asked", "prompt")), (0, self.about))
+        return True if of != self.about and counted > least else None
+
+    def told(self, kind: str, name: str) -> Value | None:
+        """A value that the client wrote down, in the first record of a kind."""
+        for seen in self.client:
+            if seen.kind == kind:
+                return {**seen.aside, **seen.values}.get(name)
+        return None
+
+    def fact(self, kind: str, name: str) -> Value | None:
+        """What is known beside, if it is."""
+        return self.facts.get(kind, {}).get(name)
+
+    # -- workers ------------------------------------------------------------------------------
+
+    @property
+    def involved(self) -> Iterator[str]:
+        """The workers that the request had to do with, in the order in which it did."""
+        for seen in self.frontend:
+            if "worker" in seen.values:
+                yield self.everybody.called(seen.values["worker"])
+        yield from self.workers
+
+    @cached_property
+    def failed(self) -> list[Mapping[str, Value]]:
+        """The attempts that failed."""
+        return [seen.values for seen in self.frontend if seen.kind == "failed"]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an attempt failed, or all of the request."""
+        return bool(self.failed) or any(seen.kind == "error" for seen in self.client)
+
+    def done_to(self, workers: Sequence[str] | Mapping[str, str], witness: str) -> list[Noted]:
+        """What an operator did to some of the workers, or discovery said of them."""
+        return [
+            noted
+            for noted in (*self.everybody.told, *self.of.get(witness, ()))
+            if noted.observation.witness == witness
+            and self.everybody.called(noted.observation.values.get("worker", "")) in workers
+        ]
+
+    def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
+        """What an operator did to some of the workers, as far as the model knows it."""
+        return [n for n in self.done_to(workers, OPERATOR) if n.observation.kind in DEEDS]
+
+
+def sound(noted: Noted) -> Noted:
+    """A note without numbers of tokens that are none."""
+    seen = noted.observation
+    if all(_is_sound(name, v) for found in (seen.values, seen.aside) for name, v in found.items()):
+        return noted
+    values, aside = (
+        {name: value for name, value in found.items() if _is_sound(name, value)}
+        for found in (seen.values, seen.aside)
+    )
+    return evolve(noted, observation=evolve(seen, values=values, aside=aside))
+
+
+def _is_sound(name: str, value: Value) -> bool:
+    return name not in NUMBERS or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def whole(value: Value | None) -> int | None:
+    """A number that a log should have; None where it has something else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
