@@ -69,8 +69,8 @@ class Drive:
         except Failed as error:
             click.echo(f"{error}\nwhat there is of the run is in {folder}", err=True)
             return Status.INCONCLUSIVE
-        facts = broken(plan, seen)
-        outcome = Outcome(prediction, plan, seen, facts, held_against_the_model(folder))
+        held = held_against_the_model(folder, prediction.scenario.case.setting)
+        outcome = Outcome(prediction, plan, seen, broken(plan, seen), held)
         self._say(outcome_in_words(outcome))
         self.session.write(self.session.json_file, lambda: as_json(outcome.data()))
         return outcome.status

@@ -6,7 +6,9 @@ import pytest
 from standing_in import StandIn
 
 from rackproof.checker.cli import run
+from rackproof.checker.drive.held import held_against_the_model
 from rackproof.checker.status import Status
+from rackproof.scenarios.loader import load
 
 DRILL = "scenarios/drills/zero-budget-migration.yaml"
 NO_DYNAMO = "RACKPROOF_DYNAMO_PYTHON"
@@ -85,6 +87,27 @@ def test_a_prediction_that_is_not_confirmed(
     assert "usage-exact: predicted by the model, not confirmed on the system" in (
         capsys.readouterr().out
     )
+
+
+@pytest.mark.parametrize(
+    ("capture", "drill", "props"),
+    [
+        ("zero_budget", DRILL, {"no-blame-for-clients", "complete-output-succeeds"}),
+        (
+            "crash_behind_finish",
+            "scenarios/drills/crash-behind-the-finish.yaml",
+            {"nothing-after-finish", "terminal-latch"},
+        ),
+    ],
+)
+def test_what_was_recorded_of_dynamo_is_what_the_model_predicts(
+    capture: str, drill: str, props: set[str]
+) -> None:
+    setting = load(Path(drill)).case.setting
+    held = held_against_the_model(Path("tests/data/dynamo-1.6.1") / capture, setting)
+    assert not held.rejected
+    assert not held.doubts
+    assert set(held.broken) == props
 
 
 @pytest.mark.dynamo
