@@ -439,6 +439,24 @@ def test_what_a_recorder_of_dynamo_has_is_read_worker_by_worker(log: Path) -> No
     assert answers(log, wrong) == [("block 2 of worker 7", REJECTED, 6)]
 
 
+@pytest.mark.parametrize(
+    "text", ["", "[1, 2]", '["a", 1, {}]', '{"seq": 1, "payload": "x"}', '{"time": 1}', "\x93", "x"]
+)
+def test_what_has_no_kv_events_is_not_taken_for_it(log: Path, text: str) -> None:
+    log.write_text(text)
+    assert kv_mapping(log) is None
+
+
+@pytest.mark.parametrize("way", ["stream", "decoded"])
+def test_a_file_is_recognised_by_a_first_message_of_any_length(tmp_path: Path, way: str) -> None:
+    batch = [0.0, [stored(1) | {"token_ids": [2**30] * 30_000}]]
+    message = ["", 0, batch]
+    packed = json.dumps(message).encode() if way == "decoded" else msgpack.packb(message)
+    (tmp_path / "w0").write_bytes(packed)
+    assert kv_mapping(tmp_path / "w0") == "vllm-kv"
+    assert len(list(batches(tmp_path / "w0", no_doubt, None))) == 1
+
+
 def test_a_folder_stands_for_the_files_with_kv_events_in_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file in it has KV events"):
         list(kv_cases(tmp_path, no_doubt))
