@@ -129,6 +129,12 @@ def test_a_message_that_comes_twice_is_rejected_there(log: Path, line: int) -> N
     assert [(answer, at) for _, answer, at in found] == [(REJECTED, line + 1)]
 
 
+def test_a_message_that_comes_again_later_is_rejected_there(log: Path) -> None:
+    lines = lines_of([(0, [stored(1)]), (1, [stored(2)]), (2, [stored(3)]), (3, [removed(3)])])
+    found = answers(log, [*lines[:3], lines[1], *lines[3:]])
+    assert found == [("event 1, once more, of w0", REJECTED, 4)]
+
+
 @pytest.mark.parametrize("line", range(1, 11))
 def test_a_message_that_is_dropped_is_a_gap_unless_nothing_shows_it(log: Path, line: int) -> None:
     lines = capture()
@@ -244,8 +250,8 @@ def test_a_gap_is_told_and_what_it_hides_is_not_held_against_anyone(log: Path) -
     assert reasons == {
         None,
         "there is no record of what is missing",
-        "there is no event that stored its parent",
-        "there is no event that stored the block",
+        "there is no record of whether its parent was there",
+        "there is no record of whether the block was there",
     }
 
 
