@@ -25,6 +25,9 @@ from rackproof.scenarios.live.plan import Plan, planned
 from rackproof.scenarios.live.trial import carry_out
 from rackproof.scenarios.worlds import InputError
 
+EVERY = 1.0
+"""Seconds from one request to the next, once the one of the run is over."""
+
 
 @frozen
 class Drive:
@@ -62,12 +65,12 @@ class Drive:
         dynamo = Dynamo(find_python(self.python), plan.engines)
         folder = self._folder(file)
         try:
-            seen = carry_out(plan, dynamo, folder)
+            seen = carry_out(plan, dynamo, folder, EVERY)
         except Failed as error:
             click.echo(f"{error}\nwhat there is of the run is in {folder}", err=True)
             return Status.INCONCLUSIVE
-        facts = broken(plan, seen)
-        outcome = Outcome(prediction, plan, seen, facts, held_against_the_model(folder))
+        held = held_against_the_model(folder, prediction.scenario.case.setting)
+        outcome = Outcome(prediction, plan, seen, broken(plan, seen), held)
         self._say(outcome_in_words(outcome))
         self.session.write(self.session.json_file, lambda: as_json(outcome.data()))
         return outcome.status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Final
 
 from attrs import define, evolve, field
@@ -112,8 +113,11 @@ class Story:
 
     @property
     def _length(self) -> int:
+        """What the output came to, up to the first finish reason."""
+        before = takewhile(lambda seen: seen.kind != "finish", self.client)
+        given = sum(seen.kind == "token" for seen in before)
         counted = self.told("usage", "completion")
-        return len(self.tokens) if counted is None else int(counted)
+        return given if counted is None or given < len(self.tokens) else int(counted)
 
     @cached_property
     def most(self) -> int:
