@@ -76,15 +76,19 @@ def path(name: str) -> Callable[[Any], Any]:
     if len(parts) == 1:
         return lambda record: record.get(name)
     steps = [int(part) if part.isdecimal() else part for part in parts]
-    begun = heads(parts)
+    dotted = [heads(parts[depth:], 2) for depth in range(len(parts))]
 
     def get(record: Any) -> Any:
-        found = record
+        found, depth = record, 0
         try:
             for step in steps:
                 found = found[step]
+                depth += 1
         except (KeyError, IndexError, TypeError):
-            return None if begun.isdisjoint(record) else _walk(record, parts)
+            here = found if type(found) is dict else ()
+            if dotted[depth].isdisjoint(here) and dotted[0].isdisjoint(record):
+                return None
+            return _walk(record, parts)
         return found
 
     return get
@@ -104,8 +108,8 @@ def _walk(node: Any, parts: list[str]) -> Any:
     if isinstance(node, dict):
         for end in range(1, len(parts) + 1):
             key = ".".join(parts[:end])
-            if key in node:
-                return _walk(node[key], parts[end:])
+            if key in node and (found := _walk(node[key], parts[end:])) is not None:
+                return found
     return None
 
 
