@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rackproof.scenarios.recorded.expressions import Record
@@ -51,6 +51,17 @@ def _no_json(error: Exception, ended: bool) -> str:
         if isinstance(error, RecursionError)
         else (f"is no JSON: {error}")
     )
+
+
+def without_text(lines: Lines, needs: Sequence[str]) -> Iterator[tuple[int, str, bool]]:
+    """The lines without those that are text: no object, and no rest of one either, since what every
+    record has is not in it.
+    """
+    names = [f'"{name}"' for name in needs]
+    for line in lines:
+        text = line[1]
+        if text.startswith("{") or any(name in text for name in names):
+            yield line
 
 
 def unwrapped(records: Records, name: str, tell: Tell) -> Records:

@@ -14,7 +14,7 @@ import math
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -62,15 +62,20 @@ class Run:
         place = seen.place
         if (place.file if place else None) != self.file or seen.aside != self.aside:
             return False
-        position, others = _parted(seen)
-        if others != self.values or position != self._next:
+        if not self._counts_on(seen.values):
             return False
         self.add(seen)
         return True
 
-    @property
-    def _next(self) -> int | None:
-        return None if self.first is None else self.first + len(self.lines)
+    def _counts_on(self, values: Mapping[str, Value]) -> bool:
+        """Whether values are those of this run, with the position that comes next."""
+        position = values.get(POSITION)
+        if self.first is None:
+            return type(position) is not int and values == self.values
+        if type(position) is not int or position != self.first + len(self.lines):
+            return False
+        own = self.values
+        return len(values) == len(own) + 1 and all(values.get(name) == own[name] for name in own)
 
     def add(self, seen: Observation) -> None:
         """Keep what sets a note apart from the others."""

@@ -66,6 +66,9 @@ def _pieces(path: Path, tell: Tell, most: int) -> Iterator[tuple[int, bytes, boo
 
 
 def _chunks(path: Path, tell: Tell) -> Iterator[bytes]:
+    if path.exists() and not path.is_file():  # a pipe might never end
+        tell(0, "is not a regular file")
+        return
     try:
         with closing(opened(path)) as file:
             while chunk := file.read(CHUNK):

@@ -49,6 +49,7 @@ FILE_KEYS: Final = (
     "complete",
     "needs",
     "may-be-empty",
+    "text-between",
     "strict",
     "rules",
     "rules-of",
@@ -161,7 +162,8 @@ class Section:
 
     clock_of: where a line says whose clock its time is by. ordered: whether times that go backwards
     are worth a word. needs: the fields that every line has. may_be_empty: whether a file without
-    lines is worth none. strict: whether every line is one of which a rule speaks.
+    lines is worth none. text_between: whether lines that are no records may stand between. strict:
+    whether every line is one of which a rule speaks.
     """
 
     key: str
@@ -177,6 +179,7 @@ class Section:
     complete: tuple[Complete, ...] = ()
     needs: tuple[str, ...] = ()
     may_be_empty: bool = False
+    text_between: bool = False
     strict: bool = False
     rules: tuple[Rule, ...] = ()
 
@@ -313,6 +316,7 @@ def _section(key: str, place: Place) -> Section | None:
         complete=tuple(_completes(found["complete"])) if "complete" in found else (),
         needs=tuple(_texts(found["needs"], "a list of fields")) if "needs" in found else (),
         may_be_empty=_flag(found, "may-be-empty"),
+        text_between=_flag(found, "text-between"),
         strict=_flag(found, "strict"),
     )
     if "rules-of" in found:

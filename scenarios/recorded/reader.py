@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.expressions import Get, Known, Record, Unfit, shown, text_of
 from rackproof.scenarios.recorded.expressions import Value as Expression
-from rackproof.scenarios.recorded.formats import FORMATS, unwrapped
+from rackproof.scenarios.recorded.formats import FORMATS, unwrapped, without_text
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
     Each,
@@ -133,11 +133,12 @@ def _natural(name: str) -> tuple[object, ...]:
 
 @define(eq=False)
 class _Reading:
-    """What is known across the files of a folder."""
+    """What is known across the files of a folder; of each, no more lines are read than ``most``."""
 
     mapping: MappingFile
     options: Mapping[str, Any]
     doubt: TellDoubt
+    most: int | None = None
     tables: dict[str, dict[str, Any]] = field(factory=dict)
     memories: dict[str, dict[str, Any]] = field(factory=dict)
 
@@ -151,12 +152,10 @@ class _Reading:
         if value is not None and key is not None:
             self.tables.setdefault(table, {})[text_of(key)] = value
 
-    def memory(self, about: str) -> dict[str, Any]:
-        """What is remembered of a request; of the one longest not begun, no more."""
+    def memory(self, about: str) -> dict[str, Any] | None:
+        """What is remembered of a request; None where there is no room for another."""
         memory = self.memories.get(about)
-        if memory is None:
-            if len(self.memories) >= MOST_REMEMBERED:
-                del self.memories[next(iter(self.memories))]
+        if memory is None and len(self.memories) < MOST_REMEMBERED:
             memory = self.memories[about] = {}
         return memory
 
@@ -222,7 +221,10 @@ class _File:
 
     def _records(self, path: Path) -> Iterable[tuple[int, Record]]:
         read_in = FORMATS[self.section.format]
-        records = read_in(lines(path, self.lose), self.lose)
+        found = lines(path, self.lose)
+        if self.section.text_between:
+            found = without_text(found, self.section.needs)
+        records = islice(read_in(found, self.lose), self.reading.most)
         return unwrapped(records, self.section.sse, self.lose) if self.section.sse else records
 
     def lose(self, number: int, words: str) -> None:
@@ -276,10 +278,7 @@ class _File:
         about = self._about(rule, number, record) if rule.about is not None else None
         if rule.about is not None and about is None:
             return True
-        if self.turn is not None:
-            known.memory = self.turn.memory
-        elif remembers and about is not None:
-            known.memory = self.reading.memory(about)
+        known.memory = self._memory(about, number) if remembers else {}
         for test in rule.memories:
             if not test(record, known):
                 return False
@@ -291,6 +290,15 @@ class _File:
             known.memory.clear()
             self.reading.memories.pop(about or "", None)
         return True
+
+    def _memory(self, about: str | None, number: int) -> dict[str, Any]:
+        """What is remembered of the request that a line is about."""
+        if self.turn is not None:
+            return self.turn.memory
+        memory = None if about is None else self.reading.memory(about)
+        if memory is None and about is not None:
+            self.lose(number, f"is about one of more than {MOST_REMEMBERED:,} requests at a time")
+        return {} if memory is None else memory
 
     def _tell_of(
         self, rule: Rule, number: int, record: Record, about: str | None, when: float | None
@@ -553,20 +561,23 @@ def recognise(path: Path) -> MappingFile:
 
 
 MOST_TRIED: Final = 64
-"""How many notes are looked at to see whether a mapping makes sense of a file."""
+"""How many lines of a file, and files of a section, are looked at to see what they are."""
 
 
 def _recognised(path: Path, mapping: MappingFile) -> int:
+    """Of how many sections a folder has files that the mapping makes sense of."""
     try:
         files = find(path, mapping)
     except InputError:
         return 0
-    return sum(_known(found, mapping) for found in files)
+    by_section: dict[str, list[Found]] = {}
+    for found in files:
+        by_section.setdefault(found.section.key, []).append(found)
+    tried = (islice(same, MOST_TRIED) for same in by_section.values())
+    return sum(any(_known(found, mapping) for found in same) for same in tried)
 
 
 def _known(found: Found, mapping: MappingFile) -> bool:
-    """Whether the first lines of a file mean something, and none of them is strange."""
-    doubts: list[Doubt] = []
-    notes = _Reading(mapping, mapping.options, doubts.append).file(found)
-    first = [noted for noted, _ in zip(notes, range(MOST_TRIED), strict=False)]
-    return any(noted.observation.witness != FACTS for noted in first) or bool(first and not doubts)
+    """Whether the first lines of a file mean something."""
+    reading = _Reading(mapping, mapping.options, lambda _: None, MOST_TRIED)
+    return any(noted.observation.kind != "complete" for noted in reading.file(found))

@@ -190,23 +190,23 @@ class Story:
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
-        return [n for n in self.done_to(workers, OPERATOR) if n.observation.kind in DEEDS]
+        return [n for n in self.done_to(workers, OPERATOR) if n.observation.kind in DEEDS.values()]
 
 
 def sound(noted: Noted) -> Noted:
     """A note without numbers of tokens that are none."""
     seen = noted.observation
-    if all(_is_sound(name, v) for found in (seen.values, seen.aside) for name, v in found.items()):
+    if not _unsound(seen.values) and not _unsound(seen.aside):
         return noted
     values, aside = (
-        {name: value for name, value in found.items() if _is_sound(name, value)}
+        {name: value for name, value in found.items() if name not in _unsound(found)}
         for found in (seen.values, seen.aside)
     )
     return evolve(noted, observation=evolve(seen, values=values, aside=aside))
 
 
-def _is_sound(name: str, value: Value) -> bool:
-    return name not in NUMBERS or (isinstance(value, int) and not isinstance(value, bool))
+def _unsound(values: Mapping[str, Value]) -> list[str]:
+    return [name for name in values if name in NUMBERS and type(values[name]) is not int]
 
 
 def whole(value: Value | None) -> int | None:

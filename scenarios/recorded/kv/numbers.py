@@ -112,8 +112,8 @@ def _case(publisher: str, start: Start, behind: Batch | None, worlds: Worlds) ->
     log += [_event("event", start.batch, small.first)]
     log += [_event("event", behind, small.first + 1)] if behind else []
     system = worlds.world(1, due=due, faults=small.faults)
-    name = f"events of {publisher} from {_number(start.batch)} on"
-    return case(name, system, tuple(log), KINDS, {WORKER: publisher}, _hidden(publisher, start))
+    name, called = f"{_told(start)} of {publisher}", {WORKER: publisher, "prefix-0": "a block"}
+    return case(name, system, tuple(log), KINDS, called, HIDDEN.get(start.turn, ()))
 
 
 @frozen
@@ -149,21 +149,23 @@ def _number(batch: Batch | None) -> int:
     return batch.number
 
 
-def _hidden(publisher: str, start: Start) -> tuple[str, ...]:
-    """What is not known of a publisher, without which nothing is accepted."""
+HIDDEN: Final = {
+    Turn.JOINED: ("record of what was sent before",),
+    Turn.GAP: ("record of what is missing",),
+    Turn.BACK: ("record of how its engine started again, or of which publisher sent what",),
+}
+"""What is not there, in words that are the same whatever the numbers, to be explained once."""
+
+
+def _told(start: Start) -> str:
+    """What the name of a case says of its events."""
     number = _number(start.batch)
-    if start.turn is Turn.JOINED:
-        return (f"{_events(0, number)} of {publisher}",)
+    if start.turn is Turn.AGAIN:
+        return f"event {number}, once more,"
     if start.turn is Turn.GAP:
-        return (f"{_events(_number(start.before) + 1, number)} of {publisher}",)
-    if start.turn is Turn.BACK:
-        return (
-            f"{_events(0, number)} of {publisher} after it started again (or word of which of "
-            "several publishers each event is from)",
-        )
-    return ()
+        return f"events from {number} on, without {_events(_number(start.before) + 1, number)},"
+    return f"events from {number} on"
 
 
 def _events(first: int, behind: int) -> str:
-    which = f"event {first}" if behind - first == 1 else f"events {first} to {behind - 1}"
-    return f"record of {which}"
+    return str(first) if behind - first == 1 else f"{first} to {behind - 1}"
