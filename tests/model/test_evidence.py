@@ -150,8 +150,13 @@ def test_halves_of_a_request_are_dispatched_one_by_one() -> None:
 
 def test_text_that_is_held_back_is_told_with_what_follows() -> None:
     system = world(scope={"tokens": 2, "withholds": True})
-    moves = [(retry.dispatch, 0, 0), (retry.start_stream, 0, 0, 0), (stream.emit, 0, 0, 0)]
-    moves += [(stream.receive, 0, 0), (stream.emit, 0, 0, 0), (stream.receive, 0, 0)]
+    moves: list[tuple[Any, ...]] = [(retry.dispatch, 0, 0), (retry.start_stream, 0, 0, 0)]
+    moves += [
+        (stream.emit, 0, 0, 0),
+        (stream.receive, 0, 0),
+        (stream.emit, 0, 0, 0),
+        (stream.receive, 0, 0),
+    ]
     client = [line for line in written(system, *moves) if line.startswith("client")]
     assert client == [
         "client: token position=0 (worker=worker-0)",
@@ -186,7 +191,7 @@ def worlds() -> dict[str, System]:
     return found
 
 
-@pytest.mark.parametrize("name", (*SERVING, "timeouts", "unfenced", "pairs"))
+@pytest.mark.parametrize("name", [*SERVING, "timeouts", "unfenced", "pairs"])
 def test_what_is_recorded_of_a_run_adds_up_to_where_it_leads(name: str) -> None:
     for seed in range(6):
         trace = recorded.random_run(worlds()[name], 45, seed)
@@ -247,10 +252,12 @@ def test_tokens_that_nothing_allows_are_given_to_the_client_all_the_same() -> No
     system = world(faults={"crash": 1})
     state = run(system.initial, *CRASH, (retry.dispatch, 0, 1))
     again = forced(system, state, token(0))
-    assert again.streams[0].duplicated and not again.streams[0].lost
+    assert again.streams[0].duplicated
+    assert not again.streams[0].lost
     assert not again.streams[0].over_budget
     skipped = forced(system, system.initial, token(1))
-    assert skipped.streams[0].lost and skipped.streams[0].delivered == 2
+    assert skipped.streams[0].lost
+    assert skipped.streams[0].delivered == 2
     assert forced(system, state, token(7)).streams[0].over_budget
     assert forced(system, again, token(1, number=2)).streams[0].over_budget
     assert not forced(system, state, Observation("client", "token")).streams[0].duplicated
@@ -265,7 +272,8 @@ def test_an_end_without_a_finish_leaves_a_request_that_never_ends() -> None:
     finish, usage = Observation("client", "finish"), Observation("client", "usage", {"more": True})
     whole = forced(system, state, finish, usage, Observation("client", "end"))
     assert whole.requests[0].phase is Phase.DONE
-    assert whole.streams[0].lost and whole.streams[0].inflated
+    assert whole.streams[0].lost
+    assert whole.streams[0].inflated
     failed = forced(system, state, Observation("client", "error"), Observation("client", "end"))
     assert failed.requests[0].phase is Phase.FAILED
 

@@ -10,7 +10,7 @@ import pytest
 import recorded
 from attrs import evolve
 from random_worlds import random_world
-from switched import Mode, move, never, setting
+from switched import Mode, move, never, random_setting, setting
 from switched import World as Walk
 from worlds import WORLDS, pool, stream
 
@@ -18,6 +18,7 @@ from rackproof.checker.conform.explain import explain
 from rackproof.checker.conform.explainer import Explainer
 from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.search import Limits
+from rackproof.checker.repair.switches import switches
 from rackproof.model.kernel import (
     Evidence,
     Firing,
@@ -26,6 +27,7 @@ from rackproof.model.kernel import (
     Record,
     Scope,
     System,
+    eventually,
     evidence_of,
     holds,
     successors,
@@ -425,3 +427,52 @@ def test_an_answer_does_not_depend_on_what_was_explained_before() -> None:
     behind = [_told(other.explain(case)) for case in reversed(cases)]
     assert ahead == behind[::-1]
     assert next(successors(system, system.initial), None) is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_change_is_passed_over_that_would_explain_a_record(seed: int) -> None:
+    system = random_setting(seed).system
+    names = frozenset((RUN, each.name.replace("_", "-")) for each in system.transitions)
+    every = sorted(names)
+    known = switches(system)
+    for log in itertools.product(every[:6], repeat=2):
+        seen = tuple(Observation(*each) for each in log)
+        case = Case("walk", system, (seen,), names)
+        found = explain(case, changes=True)
+        if found.answer is Answer.REJECTED:
+            tried = []
+            for index, switch in enumerate(known.all):
+                for value in switch.mechanism.values:
+                    present = known.present
+                    changed = known.at((*present[:index], value, *present[index + 1 :]))
+                    if explain(evolve(case, system=changed)).answer is Answer.ACCEPTED:
+                        tried.append(
+                            f"{switch.name}: {str(getattr(value, 'value', value)).lower()}"
+                        )
+            assert list(found.changes) == tried
+
+
+@pytest.mark.parametrize(("texts", "broken"), [((), True), (("expire",), False)])
+def test_what_a_witness_is_owed_and_has_not_got_by_the_end_of_its_record_is_broken(
+    texts: tuple[str, ...], broken: bool
+) -> None:
+    @eventually()
+    def freed(world: Any) -> bool:
+        """The block is freed.
+
+        Broken: The block is never freed.
+        """
+        return bool(world.block.value != "held")
+
+    def forced(before: Any, seen: Observation) -> Any:
+        after = type(before.block).FREED if seen.kind == "expire" else before.block
+        return evolve(before, block=after)
+
+    seen = log("start reader-0", "finish reader-0", "finish reader-0", *texts)
+    for owed in ((), ("freed",)):
+        evidence = evolve(evidence_of(lease()), forced=forced, owed=owed)
+        system = evolve(lease(), properties=(freed,), evidence=evidence)
+        found = explain(Case("lease", system, (seen,), KINDS, ended=True))
+        told = [(each.prop, each.sentence, each.at) for each in found.broken]
+        expected = [("freed", "The block is never freed.", seen[-1])]
+        assert told == (expected if broken and owed else [])
