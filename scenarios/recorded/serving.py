@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -90,7 +90,8 @@ def case(
     for each in noted:
         story.take(each)
     retry_limit = _retry_limit(story, worlds)
-    seated = seats(story, _others(story, worlds, retry_limit))
+    others = _others(story, worlds, retry_limit)
+    seated = seats(story, others)
     called = names(seated)
     kept = _numbers(story, called, worlds, collapsed)
     shape = Shape(
@@ -101,7 +102,8 @@ def case(
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
         counted=story.more is False,
         malformed=_is_malformed(story),
-        blamed=tuple(i for i, name in enumerate(called) if everybody.fails_others(name, about)),
+        blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
+        done_for=_indices(called, lambda name: _is_done_for(story, name)),
     )
     return Case(
         name=about,
@@ -147,6 +149,19 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     dispatches = sum(seen.kind == "dispatch" for seen in story.frontend)
     ended = any(seen.kind == "error" for seen in story.client) or not story.client
     return int((ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers)
+
+
+def _indices(called: Mapping[str, str], test: Callable[[str], bool]) -> tuple[int, ...]:
+    return tuple(index for index, name in enumerate(called) if test(name))
+
+
+def _is_done_for(story: Story, worker: str) -> bool:
+    """Whether a worker is known to have died for good, and to have got the request once at most."""
+    deeds = [noted.observation.kind for noted in story.deeds([worker])]
+    sent = [seen for seen in story.frontend if seen.kind in ("dispatch", "decode")]
+    times = sum(story.everybody.called(seen.values.get("worker", "")) == worker for seen in sent)
+    known = "dispatch" in story.complete.get(FRONTEND, NOBODY)
+    return known and "crash" in deeds and "restart" not in deeds and times <= 1
 
 
 def _is_malformed(story: Story) -> bool:

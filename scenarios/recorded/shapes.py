@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import System, Transition, environment, transition
+from rackproof.model.marks import restore
 from rackproof.model.protocol import Protocol, Replay, with_mechanisms
 from rackproof.model.retry import Error, blamed
 from rackproof.model.sorts import Workers
@@ -24,7 +26,8 @@ class Shape:
 
     roles: how many workers there are of each. faults: how often each may happen. counted: whether
     the frontend counts the usage itself, as it does where a worker reports none. malformed: whether
-    workers refuse the request as it is. blamed: the workers that fail other requests too.
+    workers refuse the request as it is. blamed: the workers that fail other requests too. done_for:
+    those that died for good, and to which the request was not sent again.
     """
 
     roles: tuple[tuple[str, int], ...]
@@ -35,6 +38,7 @@ class Shape:
     counted: bool = False
     malformed: bool = False
     blamed: tuple[int, ...] = ()
+    done_for: tuple[int, ...] = ()
 
 
 MOST: Final = 1_000
@@ -98,10 +102,27 @@ class Worlds:
             faults=dict(shape.faults),
         )
         system = bundled_setting(changed, Path()).system
-        possible = [item for item in system.transitions if _is_possible(system, item)]
+        possible = [
+            _spared(item, shape.done_for) if item is restore else item
+            for item in system.transitions
+            if _is_possible(system, item)
+        ]
         if shape.blamed:
             possible.append(blamed_by_another(frozenset(shape.blamed)))
         return evolve(system, transitions=tuple(possible))
+
+
+def _spared(item: Transition[..., Any], workers: Collection[int]) -> Transition[..., Any]:
+    """A transition of a worker without some of them, of whom it makes no difference to any log:
+    they would be chosen again, and were not.
+    """
+    function = item.function
+
+    @wraps(function)
+    def others(world: World, worker: int) -> World | None:
+        return None if worker in workers else function(world, worker)
+
+    return evolve(item, function=others) if workers else item
 
 
 def _is_possible(system: System, item: Transition[..., Any]) -> bool:
