@@ -30,6 +30,7 @@ WHOLE = {
     "w1": "started emitted finished",
 }
 MOST = 2
+ROLES = (("aggregated", 2),)
 CALLED = {"worker-0": "w0", "worker-1": "w1"}
 ABOUT = "r"
 
@@ -104,7 +105,12 @@ def test_a_request_that_migrated_has_a_world_of_what_befell_it() -> None:
     found = one([*facts(*THREE), *notes(*MIGRATED)])
     assert isinstance(found.key, tuple)
     assert found.key[1] == Shape(
-        roles=(("aggregated", 2),), tokens=2, max_tokens=2, retry_limit=1, faults=(("crash", 1),)
+        roles=(("aggregated", 2),),
+        tokens=2,
+        max_tokens=2,
+        retry_limit=1,
+        faults=(("crash", 1),),
+        done_for=(0,),
     )
     assert found.called == CALLED
     client, frontend = found.logs
@@ -234,6 +240,27 @@ def test_numbers_that_are_none_say_nothing() -> None:
     assert answer([*facts(*THREE), *strange]) is Answer.REJECTED
     far = [*notes(*SERVED[:2]), note(f"client token position={10**15}", 3), *notes(*SERVED[3:])]
     assert answer([*facts(*THREE, allowed=10**12), *far]) is Answer.REJECTED
+
+
+def test_only_a_worker_that_died_for_good_is_not_restored() -> None:
+    hung = [
+        text.replace("crash", "hang").replace("disconnected", "response-timeout")
+        for text in MIGRATED
+    ]
+    found = one([*facts(*THREE), *notes(*hung)], dynamo(stream_timeout=True))
+    assert isinstance(found.key, tuple)
+    assert found.key[1].done_for == ()
+    worlds = dynamo()
+    for shape, times in (
+        (Shape(ROLES, 1, 1, 1, ()), 2),
+        (Shape(ROLES, 1, 1, 1, (), done_for=(0,)), 1),
+    ):
+        system = worlds.of(shape)
+        (again,) = (item for item in system.transitions if item.name == "restore")
+        state = system.initial
+        for worker in range(2):
+            state = state.with_endpoint(worker, inhibited=True)
+        assert sum(again(state, worker) is not None for worker in range(2)) == times
 
 
 # -- what is taken out ------------------------------------------------------------------------
