@@ -104,6 +104,7 @@ def case(
         malformed=_is_malformed(story),
         blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
         done_for=_indices(called, lambda name: _is_done_for(story, name)),
+        used=_used(story, called, worlds, kept) if collapsed else (),
     )
     return Case(
         name=about,
@@ -199,6 +200,22 @@ def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed:
     logs = [_positions(log) for log in (merged(story, called), *story.workers.values())]
     counts = [story.length, story.max_tokens, *_counts(story)]
     return numbers(map(list, logs), counts, near, max(story.max_tokens, story.most))
+
+
+def _used(
+    story: Story, called: Mapping[str, str], worlds: Worlds, kept: Numbers
+) -> tuple[int, ...]:
+    """Of each attempt but the last, how far the client was when the request was sent again; nothing
+    where workers wrote down what else they emitted.
+    """
+    whole_log = "dispatch" in story.complete.get(FRONTEND, NOBODY)
+    if not whole_log or not worlds.resumes or story.workers or called.keys() & story.complete:
+        return ()
+    sent = [seen.values.get("delivered") for seen in story.frontend if seen.kind == "dispatch"]
+    counts = [whole(value) for value in sent[1:]]
+    return (
+        tuple(kept.of(count) for count in counts if count is not None) if None not in counts else ()
+    )
 
 
 def _turns(story: Story) -> Iterator[int]:

@@ -111,6 +111,7 @@ def test_a_request_that_migrated_has_a_world_of_what_befell_it() -> None:
         retry_limit=1,
         faults=(("crash", 1),),
         done_for=(0,),
+        used=(1,),
     )
     assert found.called == CALLED
     client, frontend = found.logs
@@ -339,9 +340,11 @@ def spoiled(found: Sequence[Noted], seed: int) -> list[Noted]:
             return changed
 
 
-def both(found: Sequence[Noted], worlds: Worlds) -> tuple[Explained, Explained]:
+def both(
+    found: Sequence[Noted], worlds: Worlds, who: Iterable[str] = WHOLE
+) -> tuple[Explained, Explained]:
     """What comes of logs with tokens taken out, and without."""
-    everybody, whole = Everybody(), [*facts(*WHOLE, allowed=6), *found]
+    everybody, whole = Everybody(), [*facts(*who, allowed=6), *found]
     for each in whole:
         everybody.learn(each)
     own = [each for each in whole if each.about is not None]
@@ -369,6 +372,21 @@ def test_taking_tokens_out_changes_no_answer() -> None:
             break
     assert answers == {Answer.ACCEPTED, Answer.REJECTED}
     assert taken > MOST
+
+
+def test_tokens_that_came_to_nobody_make_no_difference() -> None:
+    worlds, narrowed = dynamo(), 0
+    for seed, found in enumerate(long_runs(worlds)):
+        kept = [each for each in found if each.observation.witness not in CALLED.values()]
+        for logs in (kept, spoiled(kept, seed)):
+            short, long = both(logs, worlds, THREE)
+            assert short.answer is long.answer
+            assert {each.prop for each in short.broken} == {each.prop for each in long.broken}
+            assert isinstance(short.case.key, tuple)
+            narrowed += bool(short.case.key[1].used)
+        if seed == MOST:
+            break
+    assert narrowed
 
 
 def sizes(system: System) -> int:
