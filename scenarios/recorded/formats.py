@@ -127,7 +127,7 @@ def otlp(lines: Lines, tell: Tell) -> Records:
     for number, document in _documents(lines, tell):
         try:
             yield from ((number, record) for record in _otlp_records(document))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             tell(number, f"is not as OTLP has it: {type(error).__name__} ({error})")
 
 
