@@ -411,7 +411,8 @@ class _File:
     def _turns(self, turns: Turns, number: int, record: Record) -> None:
         if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
             self._close(turns)
-            self.turn = _Turn(self.lost)
+            # What was lost before the first turn may have been of it.
+            self.turn = _Turn(self.lost if self.turn else 0)
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)

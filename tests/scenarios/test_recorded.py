@@ -382,6 +382,12 @@ def test_only_the_request_whose_lines_are_damaged_is_not_complete(capture: Path)
     assert [by for by in complete(notes) if by[1] == "client"] == [("e50c39c1", "client")]
 
 
+def test_a_stream_whose_first_line_is_damaged_is_not_complete(capture: Path) -> None:
+    change(capture / "sse_s0.jsonl", 1, b"{")
+    notes, _ = doubted(capture)
+    assert [by for by in complete(notes) if by[1] == "client"] == [("e50c39c1", "client")]
+
+
 def test_an_error_that_nobody_knows_is_left_out_and_told(capture: Path) -> None:
     log = capture / "fe.log"
     log.write_text(log.read_text().replace('"disconnected"', '"backend_boom"'))
