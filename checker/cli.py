@@ -420,7 +420,7 @@ def verify(
 @click.option(
     "--explain-changes",
     is_flag=True,
-    help="Tell every change of a mechanism that would explain what is rejected.",
+    help="Tell which change of a mechanism would explain what is rejected (takes longer).",
 )
 @click.option("--time-limit", type=DURATION, help="For each request, such as 10s.")
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")

@@ -7,7 +7,7 @@ two witnesses there is no order, but within one batch: what an operation came be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,15 +15,55 @@ from attrs import evolve, frozen
 
 from rackproof.checker.adapters.protocol import Kinds
 from rackproof.checker.conform.moves import Move, Moves
+from rackproof.checker.conform.stopping import Stops
 from rackproof.checker.trace import Trace, run
-from rackproof.model.kernel import Observation, Record
+from rackproof.model.kernel import Firing, Observation, Record, System, evidence_of
 
 MOST: Final = 100_000
 """States that one batch of observations may take to explain."""
 
+Deed = tuple[str, str, str]
+"""A transition that is done from outside, with an identifier by its parameter's name."""
+
 
 class TooMany(Exception):
     """There are too many runs to tell whether one explains what was seen."""
+
+
+class World:
+    """The steps of a world, state by state. What is done to it from outside is known, and is looked
+    at when it is done: those steps are apart.
+    """
+
+    def __init__(self, system: System, deeds: Mapping[str, tuple[str, str]]) -> None:
+        """deeds: the transitions that are done from outside, each with the witness and the kind of
+        what is recorded of it.
+        """
+        self.system, self.recorded = system, deeds
+        quiet = [item for item in system.transitions if item.name not in deeds]
+        self.moves = Moves(evolve(system, transitions=quiet))
+        self._deeds: dict[Deed, list[Firing]] = {}
+        for firing in system.firings():
+            if firing.transition.name in deeds:
+                for name, of in firing.named(system).items():
+                    self._deeds.setdefault((firing.transition.name, name, of), []).append(firing)
+        self._done: dict[tuple[int, Deed], tuple[Move, ...]] = {}
+
+    def deeds(self, number: int, deed: Deed) -> tuple[Move, ...]:
+        """The ways in which something may be done in a state."""
+        known = self._done.get((number, deed))
+        if known is None:
+            known = self._done[number, deed] = tuple(self._ways(number, deed))
+        return known
+
+    def _ways(self, number: int, deed: Deed) -> Iterator[Move]:
+        before, records = self.moves.states[number], evidence_of(self.system).records
+        for firing in self._deeds.get(deed, ()):
+            after = firing.transition.function(before, *firing.arguments)
+            if after is not None and after != before:
+                own = self.recorded[deed[0]]
+                told = (r for r in records(before, firing, after) if (r.witness, r.kind) != own)
+                yield Move(firing, self.moves.number(after), tuple(told), owed=False)
 
 
 @frozen(eq=False)
@@ -37,7 +77,7 @@ class Node:
 
     state: int
     owed: tuple[Record, ...] = ()
-    ordered: tuple[Observation, ...] = ()
+    ordered: tuple[Deed, ...] = ()
     came: tuple[Node, Move] | None = None
     seen: tuple[int, ...] = ()
 
@@ -56,14 +96,14 @@ class Explaining:
     one of them did not happen.
     """
 
-    moves: Moves
+    world: World
     complete: Kinds
     nodes: tuple[Node, ...]
 
     @classmethod
-    def at_start(cls, moves: Moves, complete: Kinds) -> Explaining:
+    def at_start(cls, world: World, complete: Kinds) -> Explaining:
         """Before anything was seen."""
-        return cls(moves, complete, (Node(0),))
+        return cls(world, complete, (Node(0),))
 
     def after(self, batch: Sequence[Observation]) -> Explaining | Unexplained:
         """What explains a batch of observations too; or how far that goes."""
@@ -73,7 +113,7 @@ class Explaining:
         reached = list(self._spread(starts, logs))
         done = tuple(node for node in reached if node.seen == whole)
         if done:
-            return Explaining(self.moves, self.complete, done)
+            return evolve(self, nodes=done)
         most = max(sum(node.seen) for node in reached)
         furthest = [node for node in reached if sum(node.seen) == most]
         return Unexplained(self, logs, tuple(furthest))
@@ -83,29 +123,39 @@ class Explaining:
         """Where runs may have come to since, by steps that nobody sees."""
         return list(self._spread([evolve(node, seen=()) for node in self.nodes], ()))
 
-    @cached_property
-    def possible(self) -> set[tuple[str, str, str]]:
-        """Transitions that may be possible now, each with an identifier by its parameter's name."""
-        return {
-            (move.firing.transition.name, name, of)
-            for node in self.silently
-            for move in self.moves.of(node.state)
-            for name, of in move.firing.named(self.moves.system).items()
-        }
+    def allows(self, deed: Deed) -> bool:
+        """Whether something may be done now."""
+        starts = any(self.world.deeds(node.state, deed) for node in self.nodes)
+        return starts or any(self.world.deeds(node.state, deed) for node in self.silently)
 
-    def ordering(self, operation: Observation) -> Explaining:
-        """The same, with an operation that takes effect at any time from now on."""
-        nodes = (evolve(node, ordered=(*node.ordered, operation)) for node in self.nodes)
+    def doing(self, deed: Deed) -> Explaining | None:
+        """What explains that it was done now; None where nothing does."""
+        nodes: dict[Any, Node] = {}
+        for node in self.silently:
+            for done in self._done(node, deed):
+                nodes.setdefault(done.key, done)
+        return evolve(self, nodes=tuple(nodes.values())) if nodes else None
+
+    def ordering(self, deed: Deed) -> Explaining:
+        """What explains that it was ordered, and takes effect at any time from now on."""
+        nodes = (evolve(node, ordered=(*node.ordered, deed)) for node in self.nodes)
         return evolve(self, nodes=tuple(nodes))
 
-    def rests(self) -> bool:
-        """Whether a run may have come to where nothing more happens by itself."""
-        return any(
-            not node.owed
-            and not node.ordered
-            and not any(move.owed for move in self.moves.of(node.state))
-            for node in self.silently
-        )
+    def _done(self, node: Node, deed: Deed) -> Iterator[Node]:
+        for move in self.world.deeds(node.state, deed):
+            owed = (*node.owed, *filter(self._must, move.records))
+            yield Node(move.target, owed, node.ordered, (node, move), node.seen)
+
+    def resting(self, stops: Stops) -> list[frozenset[str]]:
+        """For each run that may be over now, the properties that it breaks."""
+        found = []
+        waiting = any(node.ordered for node in self.nodes)
+        for node in self.silently if waiting else self.nodes:
+            stop = None if node.owed or node.ordered else stops.of(node.state)
+            if stop is not None:
+                broken = self.world.moves.broken(node.state) | stop.broken
+                found.append(frozenset(prop.name for prop in broken))
+        return found
 
     def trace(self, node: Node) -> Trace:
         """The run to a node."""
@@ -114,7 +164,7 @@ class Explaining:
         while here is not None and here.came is not None:
             here, move = here.came
             moves.append(move)
-        return run(self.moves.system, [move.firing for move in reversed(moves)])
+        return run(self.world.system, [move.firing for move in reversed(moves)])
 
     def _spread(self, starts: Sequence[Node], logs: Sequence[Sequence[Observation]]) -> list[Node]:
         """All nodes that can be reached by steps unseen and by steps that are in the logs.
@@ -135,16 +185,14 @@ class Explaining:
 
     def _onwards(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
         yield from self._paid(node, logs)
+        for deed in node.ordered[:1]:
+            yield from self._done(evolve(node, ordered=node.ordered[1:]), deed)
         blocked = {record.witness for record in node.owed}
-        for move in self.moves.of(node.state):
+        for move in self.world.moves.of(node.state):
             told = tuple(r for r in move.records if (r.witness, r.kind) in self.complete)
             came = (node, move)
             if not told:
                 yield evolve(node, state=move.target, came=came)
-            for at, record in enumerate(told):
-                if node.ordered and node.ordered[0].fits(record):
-                    owed = (*node.owed, *told[:at], *told[at + 1 :])
-                    yield Node(move.target, owed, node.ordered[1:], came, node.seen)
             yield from self._seen(node, move, logs, blocked)
 
     def _paid(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:

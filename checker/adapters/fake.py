@@ -343,7 +343,7 @@ class FakeStack:
             return None
         found = list(self._candidates(session))
         if not found or session.tries > self.retry_limit + int(Bug.RETRIES in self.bugs):
-            return self._end(session, "error")
+            return self._give_up(session)
         name = session.worker = found[self.clock.jitter(0, len(found) - 1)]
         start = session.delivered if Bug.SKIPS not in self.bugs else session.taken
         start = 0 if Bug.REPLAYS in self.bugs else start
@@ -427,6 +427,13 @@ class FakeStack:
         if session.delivered >= session.max_tokens and not self.bugs & {Bug.REFUSES, Bug.OVERRUNS}:
             return self._finish(session, session.prompt)
         return self.clock.after(2, lambda: self._dispatch(session))
+
+    def _give_up(self, session: Session) -> None:
+        """Nobody can be asked any more."""
+        if session.delivered >= session.max_tokens and Bug.REFUSES not in self.bugs:
+            self._finish(session, session.prompt)
+        else:
+            self._end(session, "error")
 
     def _end(self, session: Session, how: str = "") -> None:
         session.is_over = True

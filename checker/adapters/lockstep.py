@@ -7,17 +7,19 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import FrameType
 from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.explaining import Explaining, Unexplained
+from rackproof.checker.adapters.explaining import Explaining, Unexplained, World
 from rackproof.checker.adapters.protocol import Implementation, Ineffective, Operation
-from rackproof.checker.conform.moves import Moves
+from rackproof.checker.conform.matching import Logs
+from rackproof.checker.conform.stopping import Stops
 from rackproof.model.kernel import Observation, System
+from rackproof.model.kernel.evidence import Case
 
 T = TypeVar("T")
 WAIT: Final = "wait"
@@ -72,12 +74,18 @@ class Diverged(Exception):
         super().__init__("no run of the model explains what was seen")
         self.run, self.unexplained = run, unexplained
 
+    @property
+    def seen(self) -> Observation | None:
+        """The observation that is not explained."""
+        return self.unexplained.at if self.unexplained else None
+
 
 @frozen
 class Entry:
-    """An action, and what was seen after it."""
+    """An action, what is recorded of it, and what was seen after it; note: why it had no effect."""
 
     action: Action
+    done: Observation | None = None
     seen: tuple[Observation, ...] = ()
     note: str = ""
 
@@ -86,20 +94,30 @@ class Entry:
 class Subject:
     """What is tested: an implementation, and the world that it is held against.
 
-    make: makes an implementation, for each run another one. moves: the steps of the world, as far
-    as runs so far came.
+    make: makes an implementation, for each run another one. world: its steps, as far as runs so far
+    came.
     """
 
     make: Callable[[], Implementation]
-    system: System
-    moves: Moves
+    world: World
     limits: Limits
 
     @classmethod
     def of(cls, make: Callable[[], Implementation], system: System, limits: Limits) -> Subject:
         """The subject, before any run."""
-        prepared = make().looked_at(system)
-        return cls(make, prepared, Moves(prepared), limits)
+        made = _made(make)
+        deeds = {o.transition: (o.witness, o.kind) for o in made.operations if o.transition}
+        return cls(make, World(made.looked_at(system), deeds), limits)
+
+    @property
+    def system(self) -> System:
+        """The system that it is held against."""
+        return self.world.system
+
+    @cached_property
+    def is_asynchronous(self) -> bool:
+        """Whether the implementation goes on by itself, so that no run can be repeated."""
+        return _made(self.make).asynchronous
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:
@@ -108,18 +126,43 @@ class Subject:
         return {sort.name: [self.system.label(sort, i) for i in range(n)] for sort, n in counts}
 
 
+def _made(make: Callable[[], Implementation]) -> Implementation:
+    made = make()
+    if not isinstance(made, Implementation):
+        raise TypeError(
+            f"the adapter is to be made by a call, which gives {made!r}, and no Adapter"
+        )
+    return made
+
+
 class Lockstep:
-    """A run. ``entries`` are the actions so far, each with what was seen after it."""
+    """A run. ``entries`` are the actions so far, each with what was seen after it; ``broken`` the
+    properties that it has broken in every run of the model that explains it, once it is over.
+    """
 
     def __init__(self, subject: Subject) -> None:
         """Nothing is started."""
         self.subject, self.system = subject, subject.system
-        self.implementation = made = self._call("the adapter", subject.make)
+        self.implementation = made = self._call("the adapter", _made, subject.make)
         own = {(o.witness, o.kind) for o in made.operations if o.transition}
         self.entries: list[Entry] = []
-        self.explaining = Explaining.at_start(subject.moves, made.complete | own)
+        self.explaining = Explaining.at_start(subject.world, made.complete | own)
+        self._logs = Logs(Case("lock step", self.system, (), self.explaining.complete))
         self._operations = {o.name: o for o in made.operations if o.name in made.supported}
         self._done: set[Action] = set()
+        self.broken: frozenset[str] = frozenset()
+        self.is_stopped = False
+        self.is_quiet = True
+
+    @property
+    def choosable(self) -> list[str]:
+        """The operations that there is a choice of: those of which something is in the model."""
+        return [o.name for o in self._operations.values() if o.transition is not None]
+
+    @property
+    def owed(self) -> list[str]:
+        """The operations that are done once to each."""
+        return [o.name for o in self._operations.values() if o.transition is None]
 
     # Acting
 
@@ -129,27 +172,30 @@ class Lockstep:
 
     def stop(self) -> None:
         """End it."""
+        self.is_stopped = True
         self._call("stop", self.implementation.stop)
+
+    def end(self) -> None:
+        """End it unless that was done, after a failure that is to be told rather than another."""
+        if not self.is_stopped:
+            with suppress(AdapterFailed):
+                self.stop()
 
     def offered(self) -> list[Action]:
         """The operations that make sense now: those that the adapter has and the model allows."""
-        possible = self.explaining.possible
         return [
             Action(operation.name, of)
             for operation in self._operations.values()
             for of in self.subject.labels[operation.parameter]
-            if self._is_ready(operation, of) and self._is_possible(operation, of, possible)
+            if self._makes_sense(operation, of)
         ]
 
-    def _is_ready(self, operation: Operation, of: str) -> bool:
+    def _makes_sense(self, operation: Operation, of: str) -> bool:
         if operation.transition is None:
             return Action(operation.name, of) not in self._done
-        return operation.needs is None or Action(operation.needs, of) in self._done
-
-    @staticmethod
-    def _is_possible(operation: Operation, of: str, possible: set[tuple[str, str, str]]) -> bool:
-        name = operation.transition
-        return name is None or (name, operation.parameter, of) in possible
+        if operation.needs is not None and Action(operation.needs, of) not in self._done:
+            return False
+        return self.explaining.allows((operation.transition, operation.parameter, of))
 
     def do(self, action: Action) -> None:
         """Do something, and look at what comes of it; raises ``Diverged``."""
@@ -157,6 +203,7 @@ class Lockstep:
             self._wait(int(action.of))
             return
         self._done.add(action)
+        self.is_quiet = False
         self.entries.append(Entry(action))
         try:
             self._call(str(action), self.implementation.do, action.name, action.of)
@@ -170,17 +217,21 @@ class Lockstep:
         """What is done to the implementation is known of it, too."""
         if operation.transition is None:
             return
-        seen = operation.seen(action.of)
+        deed = (operation.transition, operation.parameter, action.of)
+        self.entries[-1] = evolve(self.entries[-1], done=operation.seen(action.of))
         if self.implementation.asynchronous and operation.witness == "operator":
-            self.explaining = self.explaining.ordering(seen)
+            self.explaining = self.explaining.ordering(deed)
         else:
-            self._explain((seen,))
+            after = self.explaining.doing(deed)
+            assert after is not None, "only what is offered is done"
+            self.explaining = after
 
     def _wait(self, most: int) -> bool:
         """Let it go on for so many steps, or until it is quiet, and say whether it is."""
         self.entries.append(Entry(Action(WAIT, "0")))
         for steps in range(1, most + 1):
             if not self._call("advance", self.implementation.advance):
+                self.is_quiet = True
                 return True
             self.entries[-1] = evolve(self.entries[-1], action=Action(WAIT, str(steps)))
             self._look()
@@ -196,8 +247,10 @@ class Lockstep:
         most = self.subject.limits.steps
         if not self._wait(most):
             raise AdapterFailed(f"advance: nothing was done, and after {most:,} steps it goes on")
-        if not self.explaining.rests():
+        resting = self.explaining.resting(Stops(self.subject.world.moves, self._logs))
+        if not resting:
             raise Diverged(self, None)
+        self.broken = frozenset.intersection(*resting)
 
     # Looking
 

@@ -15,10 +15,10 @@ from attrs import evolve, frozen
 from rackproof.checker import interrupts
 from rackproof.checker.conform.conformity import MOST_IN_FULL, Conformity, Told
 from rackproof.checker.conform.explainer import Explainer
-from rackproof.checker.conform.outcome import Answer, Explained
+from rackproof.checker.conform.outcome import Explained
 from rackproof.checker.conform.search import Limits
 from rackproof.checker.conform.sources import Source, captures_in
-from rackproof.checker.conform.tally import Kind, Tally, is_plain, kind_of, status_of
+from rackproof.checker.conform.tally import Tally, is_plain, status_of
 from rackproof.checker.explain.asked import changes as change_options
 from rackproof.checker.explain.asked import duration, line
 from rackproof.checker.report.conform.data import as_data, case_as_data
@@ -31,39 +31,11 @@ from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status, worst
 from rackproof.checker.verdicts import counted
 from rackproof.checker.verify import failure
-from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.errors import unknown
 from rackproof.scenarios.worlds import InputError
 
-MOST_CHANGED: Final = 3
-"""Kinds of rejections for which changes of mechanisms are sought unless all are asked for."""
 OFTEN: Final = 16
 """Cases between two words on how far it is."""
-
-
-class Answers:
-    """What came of cases, one by one; with the changes of mechanisms that would explain them, of
-    the first rejected ones of a kind or of all.
-    """
-
-    def __init__(self, limits: Limits, all_changes: bool = False) -> None:
-        """Nothing is known yet."""
-        self._plain = Explainer(limits)
-        self._changed = Explainer(limits, changes=True)
-        self._all = all_changes
-        self._kinds: set[Kind] = set()
-
-    def of(self, case: Case) -> Explained:
-        """What came of one."""
-        found = self._plain.explain(case)
-        wanted = found.answer is Answer.REJECTED and self._wants_changes(kind_of(found))
-        return self._changed.explain(case) if wanted else found
-
-    def _wants_changes(self, kind: Kind) -> bool:
-        new = kind not in self._kinds and len(self._kinds) < MOST_CHANGED
-        if new:
-            self._kinds.add(kind)
-        return new or self._all
 
 
 def told_of(found: Explained, conformity: Conformity) -> None:
@@ -86,22 +58,22 @@ def conform(
     paths: Sequence[str],
     source: Source,
     known: Sequence[str] = (),
-    all_changes: bool = False,
+    changes: bool = False,
 ) -> int:
     """Hold captures against what a source has, and report; the exit status."""
-    return _Conform(session, source, frozenset(known), all_changes).tell(paths)
+    return _Conform(session, source, frozenset(known), changes).tell(paths)
 
 
 @frozen
 class _Conform:
-    """What is asked: of which source, which violations are no news, and whether changes of
-    mechanisms are sought for every rejected case.
+    """What is asked: of which source, which violations are no news, and whether changes are sought
+    by which a rejected case would be explained.
     """
 
     session: Session
     source: Source
     known: frozenset[str] = frozenset()
-    all_changes: bool = False
+    changes: bool = False
 
     def tell(self, paths: Sequence[str]) -> int:
         """Hold every capture against the model, and report."""
@@ -113,7 +85,7 @@ class _Conform:
         except (Exception, SystemExit) as error:
             return self._failed(error)
         done: list[Conformity] = []
-        terminal = Terminal(self.session.terminal().out, self.session.verbosity, self.all_changes)
+        terminal = Terminal(self.session.terminal().out, self.session.verbosity)
         try:
             for path in captures:
                 done.append(self._capture(path))
@@ -148,6 +120,7 @@ class _Conform:
     def _capture(self, path: Path) -> Conformity:
         started, label = time.monotonic(), str(path)
         found = Conformity(label, self.source.against, self._again(label), Tally(self.known))
+        found.sought = self.changes
         with (
             Ticker(label, self.session.verbosity) as ticker,
             contextlib.redirect_stdout(sys.stderr),  # what a model prints is no report
@@ -164,9 +137,9 @@ class _Conform:
         capture = self.source.capture(path, found.doubts.add)
         found.noun = capture.noun
         limits = evolve(Limits(), seconds=self.session.options.seconds)
-        answers = Answers(limits, self.all_changes)
+        explainer = Explainer(limits, changes=self.changes)
         for case in capture.cases():
-            told_of(answers.of(case), found)
+            told_of(explainer.explain(case), found)
             if found.tally.count % OFTEN == 0:
                 ticker.says(counted(found.tally.count, found.noun))
         found.checked, found.unchecked = capture.checked(), capture.unchecked()
@@ -180,5 +153,5 @@ class _Conform:
             *(("--known", name) for name in sorted(self.known)),
             ("--time-limit", "" if given.seconds is None else duration(given.seconds)),
         ]
-        flags = [*self.source.flags, *(["--explain-changes"] if self.all_changes else [])]
+        flags = [*self.source.flags, *(["--explain-changes"] if self.changes else [])]
         return " ".join([line("conform", label, *options), *flags])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
+from rackproof.checker.conform.outcome import Answer
 from rackproof.checker.conform.tally import Tally
 from rackproof.checker.status import Status, worst
 from rackproof.model.kernel import Place
@@ -57,7 +58,8 @@ class Conformity:
     against: the world it was held against, in words. again: the line that shows this again.
     checked, unchecked: what the answer rests on, and what was not looked at, in sentences. stalls:
     what was measured, beside what is predicted. failure: why it could not be read to its end.
-    noun: what a case is of. in_full: the cases that are not plainly accepted; not_plain: how many.
+    noun: what a case is of. sought: whether changes were sought that would explain rejections.
+    in_full: the cases that are not plainly accepted; not_plain: how many.
     """
 
     label: str
@@ -71,8 +73,14 @@ class Conformity:
     stalls: Table | None = None
     failure: Failure | None = None
     seconds: float = 0.0
+    sought: bool = False
     in_full: list[Told] = field(factory=list)
     not_plain: int = 0
+
+    @property
+    def offers_changes(self) -> bool:
+        """Whether it could still be asked what would explain what is rejected."""
+        return bool(self.tally.answers[Answer.REJECTED]) and not self.sought
 
     @property
     def status(self) -> Status:

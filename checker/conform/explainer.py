@@ -1,8 +1,7 @@
 """Many cases explained: those that look the same, once.
 
 Two cases look the same where they are of the same world and their logs say the same, whatever their
-places and times are. Times matter for one thing alone: which of several observations a rejection is
-put down to.
+places and times are.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from attrs import evolve
 
 from rackproof.checker.conform.explain import DEFAULT, explain
 from rackproof.checker.conform.moves import Moves
-from rackproof.checker.conform.outcome import Answer, Explained
+from rackproof.checker.conform.outcome import Explained
 from rackproof.checker.conform.renaming import renamed, retold
 from rackproof.checker.conform.search import Limits
 from rackproof.model.kernel.evidence import Case, Value
@@ -41,11 +40,9 @@ class Explainer:
         key = _looks(case)
         found = self._answers.get(key)
         if found is None:
-            timed = key, _order(case)
-            found = self._answers.get(timed)
-            if found is None:
-                found = self._searched(case)
-                self._keep(key if found.answer is Answer.ACCEPTED else timed, found)
+            found = self._answers[key] = self._searched(case)
+            if len(self._answers) > MOST_ANSWERS:
+                del self._answers[next(iter(self._answers))]
         return renamed(retold(found, case), case.called)
 
     def _searched(self, case: Case) -> Explained:
@@ -60,11 +57,6 @@ class Explainer:
             del self._worlds[next(iter(self._worlds))]
         return found
 
-    def _keep(self, key: Hashable, found: Explained) -> None:
-        self._answers[key] = found
-        if len(self._answers) > MOST_ANSWERS:
-            del self._answers[next(iter(self._answers))]
-
 
 def _looks(case: Case) -> Hashable:
     """What two cases have in common that look the same."""
@@ -78,10 +70,3 @@ def _looks(case: Case) -> Hashable:
 
 def _items(values: Mapping[str, Value]) -> Hashable:
     return tuple(sorted((name, type(value).__name__, value) for name, value in values.items()))
-
-
-def _order(case: Case) -> Hashable:
-    """In which order everything was written, if all clocks were one."""
-    times = [each.time for log in case.logs for each in log]
-    ranks = {time: rank for rank, time in enumerate(sorted({t for t in times if t is not None}))}
-    return tuple(None if time is None else ranks[time] for time in times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
@@ -12,27 +13,34 @@ from attrs import evolve
 from rackproof.checker.conform.moves import Moves
 from rackproof.checker.explain.decisions import Decisions, is_enabled
 from rackproof.checker.explain.given import Literal
-from rackproof.checker.explain.guards import Guards
+from rackproof.checker.explain.guards import Guards, Said
 from rackproof.checker.lowering.arena import Op
 from rackproof.checker.lowering.lower import lower
-from rackproof.checker.lowering.relation import Action, Disabled, Test, Tree
-from rackproof.model.kernel import Firing, ModelError, Observation, Record
+from rackproof.checker.lowering.relation import Action, Disabled, Relation, Test, Tree
+from rackproof.model.kernel import Firing, ModelError, Observation, Record, System
 from rackproof.scenarios.fields import Fields
 
-MOST_STATES: Final = 500
-"""States in which a step is looked for that nothing before shows."""
+Ordinals = tuple[int, ...]
+"""A state as the ordinals of all slots."""
+
+MOST_STATES: Final = 200
+"""States in which a step is looked for that nothing before shows; guards are told among them."""
+
+MOST_SOURCES: Final = 50
+"""States from which a step writes what was observed that are compared with where it does not."""
 
 MOST_STEPS: Final = 3
 """Steps of which it is told why they were not possible."""
 
 
 class Guarding:
-    """The guards of a world as far as they are explored; lowered once, when first asked for."""
+    """The guards of a world as far as it is explored."""
 
     def __init__(self, moves: Moves) -> None:
         """Nothing is lowered yet."""
-        self.moves = moves
+        self.moves, self.system = moves, moves.system
         self.fields = Fields(moves.system)
+        self._alone: dict[str, System] = {}
 
     def failed(self, state: int, seen: Observation, states: Sequence[int]) -> list[str]:
         """The parts of guards that were not so in a state, in words with their values, of steps
@@ -40,11 +48,14 @@ class Guarding:
 
         states: where such steps are looked for; if in vain, then in what comes after the state.
         """
+        writers = self._writers(seen, state, states)[:MOST_STEPS]
+        sources = [number for _, found in writers for number in found[:MOST_SOURCES]]
+        among = [self.moves.ordinals(number) for number in (state, *states[:MOST_STATES], *sources)]
         found = list[str]()
-        for firing, sources in self._writers(seen, state, states)[:MOST_STEPS]:
-            reasons = list(self._reasons(firing, state, sources))
-            if reasons:
-                words = firing.words(self.moves.system).rstrip(".")
+        for firing, froms in writers:
+            others = [self.moves.ordinals(number) for number in froms[:MOST_SOURCES]]
+            if reasons := list(self._reasons(firing, among, others)):
+                words = firing.words(self.system).rstrip(".")
                 found.append(f"{words}: {', '.join(reasons)}")
         return found
 
@@ -77,60 +88,58 @@ class Guarding:
                     found.setdefault(move.firing, []).append(number)
         return list(found.items())
 
-    def _reasons(self, firing: Firing, state: int, sources: list[int]) -> Iterator[str]:
-        action = self._action(firing)
-        if action is None:
-            return
-        ordinals = self._ordinals(state)
-        literals = _refusing(self._decisions, action.tree, ordinals)
-        if literals:
-            conditions = self._guards.conditions(literals, [ordinals])
-            yield from (condition.text for condition in conditions)
-        else:
-            yield from self._otherwise(action, ordinals, sources)
-
-    def _otherwise(
-        self, action: Action, ordinals: tuple[int, ...], sources: list[int]
+    def _reasons(
+        self, firing: Firing, among: Sequence[Ordinals], sources: Sequence[Ordinals]
     ) -> Iterator[str]:
-        """What a step reads that is possible but writes something else, where it differs from the
-        nearest state in which it writes what was observed.
+        """Why a step is not possible in the first of some states, or writes something else there
+        than from its sources.
         """
-        reads = sorted(action.reads | action.writes)
-        apart = [
-            [slot for slot in reads if ordinals[slot] != other[slot]]
-            for other in map(self._ordinals, sources)
-        ]
-        nearest = min(range(len(apart)), key=lambda index: len(apart[index]))
-        other = self._ordinals(sources[nearest])
-        said = self._guards.said
-        for slot in apart[nearest]:
-            now, then = said.value(slot, ordinals[slot]), said.value(slot, other[slot])
-            yield f"{said.name(slot)} is {now}, not {then}"
+        here = among[0]
+        for relation in self._lowered(firing, among):
+            action = next((each for each in relation.actions if each.firing == firing), None)
+            decisions = Decisions(relation)
+            if action is None:
+                continue
+            guards = Guards(decisions, self.fields)
+            if literals := _refusing(decisions, action.tree, here):
+                yield from (each.text for each in guards.conditions(literals, [here]))
+                return
+            if not isinstance(relation.leaf(action.tree, here), Disabled):
+                yield from _otherwise(guards.said, action, here, sources)
+                return
 
-    def _ordinals(self, state: int) -> tuple[int, ...]:
-        return self.moves.system.schema.flatten(self.moves.states[state])
+    def _lowered(self, firing: Firing, among: Sequence[Ordinals]) -> Iterator[Relation]:
+        """The guard alone, for some states, which is quick; then in the whole world, as what is the
+        same in all of those states is no test among them.
+        """
+        name = firing.transition.name
+        if name not in self._alone:
+            only = evolve(self.system, transitions=(firing.transition,), properties=())
+            self._alone[name] = only
+        with contextlib.suppress(ModelError):
+            yield lower(self._alone[name], keep=range(len(among[0])), among=among)
+            yield self._whole
 
     @cached_property
-    def _decisions(self) -> Decisions:
-        return Decisions(lower(self.moves.system))
-
-    @cached_property
-    def _guards(self) -> Guards:
-        return Guards(self._decisions, self.fields)
-
-    @cached_property
-    def _actions(self) -> dict[tuple[str, tuple[int, ...]], Action]:
-        try:
-            actions = self._decisions.relation.actions
-        except ModelError:
-            return {}
-        return {(a.firing.transition.name, a.firing.arguments): a for a in actions}
-
-    def _action(self, firing: Firing) -> Action | None:
-        return self._actions.get((firing.transition.name, firing.arguments))
+    def _whole(self) -> Relation:
+        return lower(self.system)
 
 
-def _refusing(decisions: Decisions, tree: Tree, ordinals: tuple[int, ...]) -> list[Literal]:
+def _otherwise(
+    said: Said, action: Action, here: Ordinals, sources: Sequence[Ordinals]
+) -> Iterator[str]:
+    """What a step reads that is possible but writes something else, where it differs from the
+    nearest state from which it writes what was observed.
+    """
+    reads = sorted(action.reads | action.writes)
+    apart = [[slot for slot in reads if here[slot] != other[slot]] for other in sources]
+    nearest = min(range(len(apart)), key=lambda index: len(apart[index]))
+    for slot in apart[nearest]:
+        now, then = said.value(slot, here[slot]), said.value(slot, sources[nearest][slot])
+        yield f"{said.name(slot)} is {now}, not {then}"
+
+
+def _refusing(decisions: Decisions, tree: Tree, ordinals: Ordinals) -> list[Literal]:
     """The parts of the last test on the way that were not so; none where the step is possible."""
     way = decisions.way(tree, ordinals, is_enabled)
     if not isinstance(way.leaf, Disabled):
@@ -138,7 +147,7 @@ def _refusing(decisions: Decisions, tree: Tree, ordinals: tuple[int, ...]) -> li
     return list(_last(decisions, tree, ordinals))
 
 
-def _last(decisions: Decisions, tree: Tree, ordinals: tuple[int, ...]) -> Iterator[Literal]:
+def _last(decisions: Decisions, tree: Tree, ordinals: Ordinals) -> Iterator[Literal]:
     relation, arena, last = decisions.relation, decisions.arena, None
     while isinstance(tree, Test):
         holds = bool(relation.value(tree.condition, ordinals))

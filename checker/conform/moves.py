@@ -38,6 +38,7 @@ class Moves:
         self._numbers: dict[Any, int] = {system.initial: 0}
         self._moves: dict[int, tuple[Move, ...]] = {}
         self._broken: dict[int, frozenset[Property]] = {}
+        self._ordinals: dict[int, tuple[int, ...]] = {}
         self._records = evidence_of(system).records
 
     @cached_property
@@ -59,17 +60,26 @@ class Moves:
             self.states.append(state)
         return known
 
+    def ordinals(self, number: int) -> tuple[int, ...]:
+        """A state as the ordinals of its slots; ``OutOfDomain`` where one does not fit."""
+        found = self._ordinals.get(number)
+        if found is None:
+            flatten = self.system.schema.flatten
+            found = self._ordinals[number] = flatten(self.states[number])
+        return found
+
     def of(self, number: int) -> tuple[Move, ...]:
         """What may happen in a state, in the order of the system's firings."""
         found = self._moves.get(number)
         if found is None:
-            found = self._moves[number] = tuple(self._found(self.states[number]))
+            found = self._moves[number] = tuple(self._found(number))
         return found
 
-    def _found(self, before: Any) -> Iterator[Move]:
+    def _found(self, here: int) -> Iterator[Move]:
+        before = self.states[here]
         for firing, function, arguments, owed in self._firings:
             after = function(before, *arguments)
-            if after is not None and (number := self.number(after)) != self._numbers[before]:
+            if after is not None and (number := self.number(after)) != here:
                 records = tuple(self._records(before, firing, self.states[number]))
                 yield Move(firing, number, records, owed)
 

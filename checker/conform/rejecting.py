@@ -45,7 +45,7 @@ class Stuck:
 def stuck(search: Search) -> Stuck:
     """Of the observations that come next after the longest runs, the one where one mistake of its
     log would explain the most: that it is too much, or something else, or that one before it is
-    missing. Of several, one where the same witness was to write something else; the earliest.
+    missing. Of several, one where the same witness was to write something else; the first log's.
     """
     most = max(node.explained for node in search.reached)
     furthest = [node for node in search.reached if node.explained == most]
@@ -56,10 +56,8 @@ def stuck(search: Search) -> Stuck:
         for at in dict.fromkeys(node.at[log] for node in furthest)
     ]
 
-    def order(place: Stuck) -> tuple[int, int, bool, float]:
-        rank = min((rank for rank, _ in _steps(search, place)), default=NO_STEP)
-        when = place.seen.time if place.seen else None
-        return -place.gain, rank, when is None, when or 0.0
+    def order(place: Stuck) -> tuple[int, int]:
+        return -place.gain, min((rank for rank, _ in _steps(search, place)), default=NO_STEP)
 
     return min(places, key=order)
 

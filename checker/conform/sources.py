@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import Place, System
 from rackproof.model.kernel.evidence import Case
@@ -253,7 +253,7 @@ class Requests:
                 found = case(about, own, everybody, worlds)
                 self._count(own, found)
                 self._measure(own, everybody, faults)
-                yield found
+                yield evolve(found, called={**found.called, "request-0": "the request"})
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
         tokens = [n.observation for n in own if n.observation.kind == "token"]

@@ -34,7 +34,7 @@ def trace_of(moves: Moves, node: Node, further: Sequence[Move] = ()) -> Trace:
     states = [0, *(move.target for move in (*taken, *further))]
     steps = []
     for move, (before, after) in zip((*taken, *further), pairwise(states), strict=True):
-        moves.system.schema.flatten(moves.states[after])
+        moves.ordinals(after)
         step = Step(moves.system, move.firing, moves.states[before], moves.states[after])
         steps.append(step)
     return Trace(moves.system, tuple(steps))

@@ -25,6 +25,9 @@ from rackproof.scenarios.live.plan import Plan, planned
 from rackproof.scenarios.live.trial import carry_out
 from rackproof.scenarios.worlds import InputError
 
+EVERY = 1.0
+"""Seconds from one request to the next, once the one of the run is over."""
+
 
 @frozen
 class Drive:
@@ -54,6 +57,7 @@ class Drive:
         return Status.BAD_INPUT
 
     def _told(self, file: Path) -> int:
+        self._check_out()
         prediction = predicted(load_file(file), self.prop, Options("search"))
         plan = self._plan(prediction)
         self._say(plan_in_words(prediction, plan))
@@ -62,12 +66,12 @@ class Drive:
         dynamo = Dynamo(find_python(self.python), plan.engines)
         folder = self._folder(file)
         try:
-            seen = carry_out(plan, dynamo, folder)
+            seen = carry_out(plan, dynamo, folder, EVERY)
         except Failed as error:
             click.echo(f"{error}\nwhat there is of the run is in {folder}", err=True)
             return Status.INCONCLUSIVE
-        facts = broken(plan, seen)
-        outcome = Outcome(prediction, plan, seen, facts, held_against_the_model(folder))
+        held = held_against_the_model(folder, prediction.scenario.case.setting)
+        outcome = Outcome(prediction, plan, seen, broken(plan, seen), held)
         self._say(outcome_in_words(outcome))
         self.session.write(self.session.json_file, lambda: as_json(outcome.data()))
         return outcome.status
@@ -83,10 +87,14 @@ class Drive:
         except InputError as error:
             raise InputError(f"{prediction.scenario.path}: {error}") from None
 
+    def _check_out(self) -> None:
+        """Refuse to write over anything."""
+        out = self.out
+        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise click.UsageError(f"--out {out}: is there already, and is not overwritten")
+
     def _folder(self, file: Path) -> Path:
-        """A new folder for the record; one that has anything in it is not written to."""
+        """The folder for the record."""
         if self.out is None:
             return Path(tempfile.mkdtemp(prefix=f"drive-{file.stem}-"))
-        if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
-            raise click.UsageError(f"--out {self.out}: is there already, and is not overwritten")
         return self.out.absolute()

@@ -52,7 +52,7 @@ class Outcome:
     @property
     def broken(self) -> dict[str, str]:
         """The properties that were broken, each with what is so instead."""
-        return {**self.held.broken, **{fact.prop: fact.sentence for fact in self.facts}}
+        return {**{fact.prop: fact.sentence for fact in self.facts}, **self.held.broken}
 
     @property
     def verdict(self) -> Verdict:

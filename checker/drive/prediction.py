@@ -54,8 +54,10 @@ def _found(
 ) -> Prediction:
     run = explored(AS_REPORTED, scenario.case, options, progress)
     results = [r for r in run.results if r.verdict is Verdict.VIOLATED and r.trace is not None]
-    chosen = [r for r in results if wanted in (None, r.prop.name)]
-    for result in chosen:
+    expect = scenario.case.expect
+    named = {name for name, told in expect.items() if told.verdict == "violated"}
+    sought = {wanted} if wanted is not None else named or {r.prop.name for r in results}
+    for result in (r for r in results if r.prop.name in sought):
         if result.trace is not None:
             return Prediction(scenario, result.trace, result.prop.name)
     others = ", ".join(r.prop.name for r in results) or "none"

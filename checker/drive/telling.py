@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rackproof.checker.drive.outcome import Outcome
 from rackproof.checker.drive.prediction import Prediction
+from rackproof.checker.verdicts import counted
 from rackproof.scenarios.live.plan import Plan
 from rackproof.scenarios.live.trial import Probe
 
@@ -48,11 +49,13 @@ def outcome_in_words(outcome: Outcome) -> Iterator[str]:
     for number, route in enumerate(seen.routes):
         yield f"    attempt {number} at {route.worker.name}: {route.error or 'no error'}"
     yield from (f"    {line}" for line in _probes(seen.probes))
-    yield from (f"    {prop} is broken: {told}" for prop, told in outcome.broken.items())
-    if outcome.held.answers:
-        counts = ", ".join(f"{count} {answer}" for answer, count in outcome.held.answers.items())
-        yield f"  held against the model: {counts}"
-    yield from (f"    {line}" for line in outcome.held.rejected)
+    for fact in outcome.facts:
+        yield f"    {fact.prop} is broken: {fact.sentence}"
+    counts = ", ".join(f"{count} {answer}" for answer, count in outcome.held.answers.items())
+    yield f"  held against the model: {counts or 'nothing'} (rackproof conform tells more)"
+    for prop, sentence in outcome.held.broken.items():
+        yield f"    {prop} is broken: {sentence}"
+    yield from (f"    {line}" for line in (*outcome.held.rejected, *outcome.held.doubts))
     yield f"  recorded in {seen.folder} ({seen.seconds:.1f} s)"
     prop = f"{outcome.prediction.prop}: " if outcome.prediction.prop else ""
     yield f"{prop}{outcome.verdict.value}"
@@ -69,8 +72,8 @@ def _probes(probes: tuple[Probe, ...]) -> Iterator[str]:
             when += f" to {probe.seconds:g} s" if number > start else ""
             stopped = f"; sent to {probe.stopped}, which was stopped" if probe.stopped else ""
             yield (
-                f"{when} later: HTTP {probe.status}; /health says {probe.health}, {probe.listed} "
-                f"workers listed, {probe.alive} at work{stopped}"
+                f"{when} later: HTTP {probe.status}; /health says {probe.health}, "
+                f"{counted(probe.listed, 'worker')} listed, {probe.alive} at work{stopped}"
             )
             start = number + 1
 

@@ -69,13 +69,19 @@ from rackproof.model.kernel.schema import (
 )
 
 
-def lower(system: System, places: bool = False, keep: Collection[int] = ()) -> Relation:
+def lower(
+    system: System,
+    places: bool = False,
+    keep: Collection[int] = (),
+    among: Collection[Sequence[int]] = (),
+) -> Relation:
     """Lower a system; ``LoweringError`` names the file and line of what cannot be lowered.
 
     places: note at which lines of the model each test is made (which takes longer). keep: slots
-    that are left in the state though nothing may read them.
+    that are left in the state though nothing may read them. among: states, as the ordinals of all
+    slots, that the trees are to be right for, instead of all that can be reached.
     """
-    lowering = _Lowering(system, places)
+    lowering = _Lowering(system, places, among)
     check_source(lowering.functions(), lowering.classes())
     actions = lowering.actions()
     predicates = lowering.predicates()
@@ -132,13 +138,17 @@ class _Lowered:
 class _Lowering:
     """One model's arena, trees and growing sets of values."""
 
-    def __init__(self, system: System, places: bool) -> None:
+    def __init__(self, system: System, places: bool, among: Collection[Sequence[int]] = ()) -> None:
         self.system, self.schema, self.places = system, system.schema, places
+        self.grows = not among
         self.arena, self.trees = Arena(), Trees()
         self.lows = [slot.domain.low for slot in self.schema.slots]
         self.initial = self.schema.flatten(system.initial)
         slots = zip(self.initial, self.schema.slots, strict=True)
         self.masks = [ENDLESS if s.free else 1 << (v - s.domain.low) for v, s in slots]
+        for state in among:
+            for slot, ordinal in enumerate(state):
+                self.masks[slot] |= 1 << (ordinal - self.lows[slot])
         self._variables = [self.arena.var(slot) for slot in range(len(self.schema.slots))]
         self.run = Run(self.arena, self.lows)
         self._grown = set[int]()
@@ -361,7 +371,7 @@ class _Lowering:
         return run.facts.simplified(node)
 
     def _grow(self, writes: list[tuple[int, Node]]) -> None:
-        for slot, node in writes:
+        for slot, node in writes if self.grows else ():
             domain = self.schema.slots[slot].domain
             if domain.high is None:  # one by one they would never be done
                 if self.masks[slot] != ENDLESS:

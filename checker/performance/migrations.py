@@ -30,16 +30,16 @@ COLUMNS: Final = (
     Column("fault", "fault"),
     Column("noticed by", "error"),
     Column("then", "path"),
-    Column("migrations", "count", Unit.COUNT),
-    Column("noticed after, p50", "detection_p50", Unit.SECONDS),
+    Column("times", "count", Unit.COUNT),
+    Column("noticed (p50)", "detection_p50", Unit.SECONDS),
     Column("max", "detection_max", Unit.SECONDS),
-    Column("predicted, from", "detection_predicted_least", Unit.SECONDS),
+    Column("predicted", "detection_predicted_least", Unit.SECONDS),
     Column("to", "detection_predicted_most", Unit.SECONDS),
-    Column("client waited, p50", "stall_p50", Unit.SECONDS),
+    Column("stall (p50)", "stall_p50", Unit.SECONDS),
     Column("max", "stall_max", Unit.SECONDS),
     Column("usual gap", "usual_gap", Unit.SECONDS),
-    Column("after it was noticed, p50", "rest_p50", Unit.SECONDS),
-    Column("prefill alone, by roofline", "prefill_predicted", Unit.SECONDS),
+    Column("rest (p50)", "rest_p50", Unit.SECONDS),
+    Column("prefill", "prefill_predicted", Unit.SECONDS),
 )
 BY_CONNECTION: Final = frozenset({"cannot-connect", "disconnected", "engine-shutdown"})
 BY_TIMEOUT: Final = "response-timeout"
@@ -141,18 +141,19 @@ class Stalls:
         limit, ttl = (_seconds(self.timeouts[name]) for name in ("stream-timeout", "lease"))
         told = "is not set" if math.isinf(limit) else f"is {in_words(limit)}"
         yield (
-            f"predicted: a stream time-out {told}, a lease {in_words(ttl)} (--timeout NAME=DURATION"
-            " where this system has others); a broken connection is found within a round trip"
+            "noticed: from the fault until the frontend gave the attempt up; predicted: by a "
+            f"stream time-out that {told}, a lease of {in_words(ttl)} (--timeout NAME=DURATION for "
+            "others), or a round trip for a connection that breaks"
         )
         yield (
-            "client waited: between its last token before and its first after, by its own clock; "
-            "usual gap: the median between two others"
+            "stall: of the client, from its last token before to its first after, by its own "
+            "clock; usual gap: the median between two other tokens"
         )
         model, chip = self.deployment.model, self.deployment.gpu
         yield (
-            "after it was noticed: the stall without the detection; no log names the GPUs and the "
-            f"model, so that it cannot be held against a prediction. Prefill alone: of as many "
-            f"tokens of {model} on {self.deployment.gpus or GPUS} x {chip}"
+            "rest: the stall without what it took to notice. No log names the model and its GPUs, "
+            "so that nothing predicts it; prefill: by the roofline, of as many tokens alone, of "
+            f"{model} on {self.deployment.gpus or GPUS} x {chip}"
         )
         for why, times in sorted(self._untold.items()):
             yield f"no detection delay of {times:,}: {why}"

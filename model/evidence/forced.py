@@ -12,11 +12,11 @@ from typing import Final
 from rackproof.model.endpoint import crash, drain, hang, restart, resume
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import ERRORS, FRONTEND, OUTCOMES
-from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
+from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation, evolve
 from rackproof.model.request import TERMINAL, Phase, leave
 from rackproof.model.retry import noted, recover, send, used
-from rackproof.model.stream import Finish, deliver, receive_finish
+from rackproof.model.stream import Finish, Stage, deliver, receive_finish
 from rackproof.model.world import World
 
 REQUEST: Final = 0
@@ -70,11 +70,18 @@ def _error(world: World, _seen: Observation, _worker: int | None) -> World:
 
 
 def _end(world: World, _seen: Observation, _worker: int | None) -> World:
-    """The end of the stream; of one with neither a finish nor an error, the request is still open,
-    though nothing more comes of it.
+    """The end of the stream. One that ends with neither a finish nor an error leaves the request
+    open, though its worker is through with it and nothing more comes.
     """
-    over = world.requests[REQUEST].phase in TERMINAL
-    return world.end(REQUEST, Phase.DONE) if world.streams[REQUEST].finished and not over else world
+    current = world.retries[REQUEST].current
+    if world.requests[REQUEST].phase in TERMINAL:
+        return world
+    if world.streams[REQUEST].finished or current is None:
+        return world.end(REQUEST, Phase.DONE)
+    here = world.streams[REQUEST].attempts[current]
+    return world.with_retry(REQUEST, booked=frozenset()).with_attempt(
+        REQUEST, current, stage=Stage.OVER, sent=here.received, finish=Finish.NONE
+    )
 
 
 def _left(world: World, _seen: Observation, _worker: int | None) -> World | None:
@@ -145,6 +152,6 @@ _HAPPENS: Final[dict[tuple[str, str], _Happens]] = {
     (FRONTEND, "failed"): _failed,
     (FRONTEND, "done"): _end,
     (FRONTEND, "over"): _over,
-    **{(OPERATOR, deed): _fault for deed in DEEDS},
+    **{(OPERATOR, deed): _fault for deed in _FAULTS},
     **{(DISCOVERY, kind): _listing for kind in ("removed", "listed")},
 }

@@ -27,7 +27,8 @@ class Stream:
 
     tokens: the numbers of the tokens. finish: the finish reason. error: the code of an error event,
     or of the response. end: how the stream ended: ``done``, ``end`` (without a word), ``left``, or
-    the error of the connection; None while it goes on. late: tokens that came behind the finish.
+    the error of the connection; None while it goes on. late: tokens that came behind the finish;
+    recanted: whether an error did.
     """
 
     def __init__(self, port: int, tag: str, body: dict[str, Any], folder: Path) -> None:
@@ -37,6 +38,7 @@ class Stream:
         self.times: list[float] = []
         self.finish: str | None = None
         self.late: list[int] = []
+        self.recanted = False
         self.usage: dict[str, Any] | None = None
         self.error: str | None = None
         self.id: str | None = None
@@ -137,6 +139,7 @@ class Stream:
         said = json.loads(line.removeprefix("data: "))
         with self._news:
             if "error" in said:
+                self.recanted = self.finish is not None
                 self.error = str(said["error"].get("code", "error"))
             self.id = said.get("id", self.id)
             self.usage = said.get("usage") or self.usage

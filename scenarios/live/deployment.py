@@ -274,7 +274,7 @@ class _Starter:
         log = self.folder / f"{name}.log"
         child = Child(name, argv, {**os.environ, **own}, log, self.folder)
         self.stack.callback(child.end)
-        self.events.write(kind="spawn", name=name, pid=child.pid, argv=list(argv))
+        self.events.write(kind="spawn", name=name, pid=child.pid, argv=list(argv)[1:])
         return child
 
     def _worker(self, name: str, others: Mapping[str, Worker], frontend: Child) -> Worker:

@@ -6,6 +6,7 @@ It runs in a Python of its own, as docs/dynamo.md tells; nothing of it is import
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,12 +45,12 @@ class Dynamo:
         """Everything on loopback, discovery by files, logs as JSON."""
         own = {
             "DYN_DISCOVERY_BACKEND": "file",
-            "DYN_FILE_KV": str(folder / SCRATCH / "discovery"),
+            "DYN_FILE_KV": f"{SCRATCH}/discovery",
             "DYN_REQUEST_PLANE": "tcp",
             "DYN_EVENT_PLANE": "zmq",
             "DYN_LOGGING_JSONL": "1",
             "HF_HUB_OFFLINE": "1",
-            "XDG_CACHE_HOME": str(folder / SCRATCH / "cache"),
+            "HOME": str(folder / SCRATCH),  # a frontend caches model cards there
             **dict.fromkeys(HOSTS, LOOPBACK),
         }
         if settings.stream_timeout is not None:
@@ -66,8 +67,10 @@ class Dynamo:
         ]
 
     def worker(self, settings: Settings, folder: Path, name: str) -> Sequence[str]:
-        """A worker of the engine that was asked for; an oracle, where nothing was."""
-        model = str(write_model(folder / SCRATCH / "model"))
+        """A worker of the engine that was asked for; an oracle, where nothing was. Paths are seen
+        from the folder of the record, in which all processes run.
+        """
+        model = str(write_model(folder / SCRATCH / "model"))  # a card has the whole path in it
         number = int(name.removeprefix("w"))
         engine = self.engines[number] if number < len(self.engines) else "oracle"
         if engine == "mocker":
@@ -77,10 +80,11 @@ class Dynamo:
                 *("--model-path", model, "--model-name", MODEL),
                 *("--speedup-ratio", f"{ratio:.3g}"),
             ]
+        shutil.copy(ORACLE, folder / SCRATCH)
         return [
-            *(str(self.python), "-I", str(ORACLE.resolve()), "--name", name),
+            *(str(self.python), "-I", f"{SCRATCH}/{ORACLE.name}", "--name", name),
             *("--model-path", model, "--model-name", MODEL),
-            *("--record", str(folder / f"c{name}.jsonl"), "--hooks", str(folder / HOOKS)),
+            *("--record", f"c{name}.jsonl", "--hooks", HOOKS),
             *("--pause", f"{settings.pause:g}"),
             *(("--length", str(settings.length)) if settings.length is not None else ()),
             *(("--emits",) if settings.emits else ()),

@@ -69,6 +69,10 @@ def _order(seen: Seen) -> Told:
 def _ending(seen: Seen, whole: int) -> Told:
     stream = seen.stream
     count = len(stream.tokens)
+    if stream.recanted or stream.late:
+        came = f"{len(stream.late)} tokens" if stream.late else f"an error ({stream.error})"
+        tries = f"there were {len(seen.routes)} attempts"
+        yield "terminal-latch", f"behind the finish reason came {came}: {tries}"
     if not seen.ended:
         yield "progress", f"the client still waits after {seen.patience:g} s, with {count} tokens"
     elif stream.end == "left" or stream.succeeded:

@@ -232,11 +232,9 @@ def _engines(
     is: how the others say it is then not of our making.
     """
     refuses = any(moment.firing.transition.name == "refuse" for moment in run)
-    if not refuses and sought not in SAID_BY_ENGINES:
-        return ("oracle",) * len(names)
+    others: Engine = "mocker" if refuses or sought in SAID_BY_ENGINES else "oracle"
     first = next(_serves(system, run), names[0])
-    chosen: list[Engine] = ["oracle" if name == first else "mocker" for name in names]
-    return tuple(chosen)
+    return tuple("oracle" if name == first else others for name in names)
 
 
 def _mapping(

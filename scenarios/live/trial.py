@@ -164,25 +164,29 @@ class _Trial:
         return stream, ended
 
     def _steer(self) -> None:
-        """Send short requests until the next one goes to the worker that is to serve first: the
-        router takes one after the other.
+        """Send short requests until every worker has had one, and the next one goes to the worker
+        that is to serve first: the router takes one after the other.
         """
-        if not self.plan.serves:
-            return
-        wanted = self.live.workers[f"w{self.plan.workers.index(self.plan.serves[0])}"]
-        count = len(self.live.workers)
+        workers = self.live.workers
+        count = len(workers)
+        first = self.plan.serves[0] if self.plan.serves else self.plan.workers[0]
+        wanted = workers[f"w{self.plan.workers.index(first)}"]
         for number in range(2 * count + 1):
-            chosen = [route.worker for route in self.live.routes()]
-            if number >= count and chosen[-count] is wanted:
-                break
+            turns = [route.worker for route in self.live.routes()][-count:]
+            if len(set(turns)) == count and turns[0] is wanted:
+                self.bound[first] = wanted
+                return
             stream = self.live.send(f"warm{number}", 2)
             self.live.finish(stream, PATIENCE)
             if not stream.succeeded:
                 raise Failed(f"a request to the untouched deployment fails: {stream.told()}")
             self.prompt = (stream.usage or {}).get("prompt_tokens")
-        else:
-            raise Failed("the router does not take one worker after the other, as round-robin does")
-        self.bound[self.plan.serves[0]] = wanted
+        had = {route.worker.name for route in self.live.routes()}
+        told = ", ".join(f"{name} {'some' if name in had else 'none'}" for name in workers)
+        raise Failed(
+            f"the frontend does not send its requests to one worker after the other: of "
+            f"{2 * count + 1} requests {told} (see {self.live.folder / 'fe.log'})"
+        )
 
     def _hold(self, waiting: list[tuple[Point, list[Action]]], number: int) -> _Held | None:
         """Have whoever comes to a point wait there."""

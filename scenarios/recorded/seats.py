@@ -12,15 +12,15 @@ CALLED: Final = {PREFILL: "prefill", DECODE: "decode", AGGREGATED: "worker"}
 """What the workers of a role are called in a world, with a number behind it; in their order."""
 
 
-def seats(story: Story, alternatives: bool) -> dict[str, list[str]]:
-    """By role, the workers that a request had to do with, by their names in the logs, and one of
-    each role that nothing goes without. alternatives: whether it matters that there are others.
+def seats(story: Story, others_too: int) -> dict[str, list[str]]:
+    """By role, the workers that a request had to do with, by their names in the logs, some others,
+    of which those come first to which nothing was done, and one of each role that nothing goes
+    without.
     """
     everybody, found = story.everybody, dict[str, list[str]]()
     taken = list(dict.fromkeys(story.involved))
     others = [name for name in everybody.workers if name not in taken]
-    if alternatives or not taken:
-        taken += sorted(others, key=lambda name: bool(story.deeds([name])))[:1]
+    taken += sorted(others, key=lambda name: bool(story.deeds([name])))[:others_too]
     for name in taken:
         found.setdefault(everybody.role(name), []).append(name)
     for role in _needed(found):

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from attrs import frozen
@@ -51,6 +52,8 @@ NEEDED: Final = {
 """The kinds without which nothing is accepted, by who writes them, and what is missing then."""
 MOST_RETRIES: Final = 3
 """How many retries are looked for where nobody wrote down how many there were."""
+MOST_OTHERS: Final = 6
+"""How many workers are looked at where nobody wrote down which a request was sent to."""
 _UNTOLD: Final = ("cannot-connect",)
 """Errors that a frontend cannot tell from others: a worker that is gone, one that refuses what it
 is sent, and one that does not answer all look the same.
@@ -87,7 +90,7 @@ def case(
     for each in noted:
         story.take(each)
     retry_limit = _retry_limit(story, worlds)
-    seated = seats(story, _had_alternatives(story, worlds, retry_limit))
+    seated = seats(story, _others(story, worlds, retry_limit))
     called = names(seated)
     kept = _numbers(story, called, worlds, collapsed)
     shape = Shape(
@@ -113,6 +116,7 @@ def case(
         ),
         ended=_is_ended(story),
         numbered=kept.originals,
+        key=(worlds, shape),
     )
 
 
@@ -131,15 +135,18 @@ def _most_retries(story: Story, limit: int) -> int:
     return sum(seen.kind == "dispatch" for seen in story.frontend)
 
 
-def _had_alternatives(story: Story, worlds: Worlds, limit: int) -> bool:
-    """Whether it matters that a request could have been sent to others: it failed, and was not
-    sent again as often as it may be, or may have been sent back to a worker that failed it.
+def _others(story: Story, worlds: Worlds, limit: int) -> int:
+    """How many workers matter that the request is not known to have had to do with: any of them
+    where nobody wrote down which those are; one where it failed, and was not sent again as often
+    as it may be, or may have been sent back to a worker that failed it.
     """
+    if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
+        return MOST_OTHERS
     if not story.has_failed:
-        return False
+        return 0
     dispatches = sum(seen.kind == "dispatch" for seen in story.frontend)
     ended = any(seen.kind == "error" for seen in story.client) or not story.client
-    return (ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers
+    return int((ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers)
 
 
 def _is_malformed(story: Story) -> bool:
@@ -169,14 +176,21 @@ def _is_ended(story: Story) -> bool:
 def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed: bool) -> Numbers:
     """Which positions are kept: all of them, where tokens have none and may come twice."""
     labelled = all("position" in seen.values for seen in story.tokens)
-    may_repeat = not worlds.is_plain or len(story.tokens) > story.max_tokens
     near: Iterable[int] = range(story.most + 1)
-    if collapsed and (labelled or not may_repeat):
+    if collapsed and (labelled or worlds.is_plain):
         around = story.tokens[story.max_tokens - 1 : story.max_tokens + 1]
         near = [int(seen.values["position"]) for seen in around if labelled]
+        near += _turns(story)
     logs = [_positions(log) for log in (merged(story, called), *story.workers.values())]
     counts = [story.length, story.max_tokens, *_counts(story)]
     return numbers(map(list, logs), counts, near, max(story.max_tokens, story.most))
+
+
+def _turns(story: Story) -> Iterator[int]:
+    """The positions from which on something else is said beside the tokens."""
+    for index, (before, seen) in enumerate(pairwise(story.tokens), 1):
+        if before.aside != seen.aside:
+            yield int(seen.values.get("position", index))
 
 
 def _positions(log: Iterable[Noted]) -> Iterator[int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
@@ -37,6 +37,10 @@ class Shape:
     blamed: tuple[int, ...] = ()
 
 
+MOST: Final = 1_000
+"""Worlds that are kept."""
+
+
 @define(eq=False)
 class Worlds:
     """The worlds of a stack's requests, each made once.
@@ -65,9 +69,12 @@ class Worlds:
 
     def of(self, shape: Shape) -> System:
         """The world of a shape."""
-        if shape not in self.made:
-            self.made[shape] = self._make(shape)
-        return self.made[shape]
+        found = self.made.get(shape)
+        if found is None:
+            found = self.made[shape] = self._make(shape)
+            if len(self.made) > MOST:
+                del self.made[next(iter(self.made))]
+        return found
 
     def _make(self, shape: Shape) -> System:
         bundled = with_own_scope(self.bundled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Final
 
 from attrs import define, evolve, field
@@ -112,8 +113,11 @@ class Story:
 
     @property
     def _length(self) -> int:
+        """What the output came to, up to the first finish reason."""
+        before = takewhile(lambda seen: seen.kind != "finish", self.client)
+        given = sum(seen.kind == "token" for seen in before)
         counted = self.told("usage", "completion")
-        return len(self.tokens) if counted is None else int(counted)
+        return given if counted is None or given < len(self.tokens) else int(counted)
 
     @cached_property
     def most(self) -> int:
@@ -175,6 +179,12 @@ class Story:
         """Whether an attempt failed, or all of the request."""
         return bool(self.failed) or any(seen.kind == "error" for seen in self.client)
 
+    @property
+    def is_failed(self) -> bool:
+        """Whether the request came to nothing, as far as is known."""
+        given_up = any(seen.values.get("outcome") == "failed" for seen in self.frontend)
+        return given_up or any(seen.kind == "error" for seen in self.client)
+
     def done_to(self, workers: Sequence[str] | Mapping[str, str], witness: str) -> list[Noted]:
         """What an operator did to some of the workers, or discovery said of them."""
         return [
@@ -186,23 +196,23 @@ class Story:
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
-        return [n for n in self.done_to(workers, OPERATOR) if n.observation.kind in DEEDS]
+        return [n for n in self.done_to(workers, OPERATOR) if n.observation.kind in DEEDS.values()]
 
 
 def sound(noted: Noted) -> Noted:
     """A note without numbers of tokens that are none."""
     seen = noted.observation
-    if all(_is_sound(name, v) for found in (seen.values, seen.aside) for name, v in found.items()):
+    if not _unsound(seen.values) and not _unsound(seen.aside):
         return noted
     values, aside = (
-        {name: value for name, value in found.items() if _is_sound(name, value)}
+        {name: value for name, value in found.items() if name not in _unsound(found)}
         for found in (seen.values, seen.aside)
     )
     return evolve(noted, observation=evolve(seen, values=values, aside=aside))
 
 
-def _is_sound(name: str, value: Value) -> bool:
-    return name not in NUMBERS or (isinstance(value, int) and not isinstance(value, bool))
+def _unsound(values: Mapping[str, Value]) -> list[str]:
+    return [name for name in values if name in NUMBERS and type(values[name]) is not int]
 
 
 def whole(value: Value | None) -> int | None:

@@ -11,124 +11,110 @@ from rich.console import Console
 from rich.text import Text
 
 from rackproof.checker.conform.conformity import Conformity
-from rackproof.checker.conform.outcome import Answer
 from rackproof.checker.conform.tally import Group, status_of
-from rackproof.checker.report.conform.words import (
-    Part,
-    alike,
-    error,
-    finding,
-    steps,
-    title,
-    verdict,
-)
+from rackproof.checker.report.conform.words import alike, error, finding, steps, title, verdict
 from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.style import MARKS
 from rackproof.checker.status import Status
 from rackproof.checker.verdicts import counted
 
 MOST_SHOWN: Final = 5
-"""Kinds of findings, doubts and errors that are shown unless all are asked for."""
-MARGIN: Final = 44
+"""Kinds of findings, and lines of a list, unless all are asked for."""
+STEP: Final = 44
 """The least width of a step, behind which stands what was recorded of it."""
+COLOURS: Final = {Status.VIOLATED: "red", Status.INCONCLUSIVE: "yellow", Status.OK: ""}
 
 
 @frozen
 class Terminal:
-    """Prints captures; verbosity -1 is quiet, 0 plain, 1 tells all, with the runs behind it.
-
-    changes: whether all changes of mechanisms are told that would explain a record.
-    """
+    """Prints captures; verbosity -1 is quiet, 0 plain, 1 tells all, with the runs behind it."""
 
     out: Console
     verbosity: int = 0
-    changes: bool = False
 
     def show(self, found: Conformity) -> None:
         """Print one capture."""
-        self._line(self._verdict(found))
-        if found.failure is not None:
-            for line in (found.failure.traceback, *found.failure.lines):
-                self._line(line or "")
-        if self.verbosity < 0:
-            return
-        groups = list(found.tally.findings())
-        shown = groups if self.verbosity > 0 else groups[:MOST_SHOWN]
-        for group in shown:
-            self._group(group, found)
-        self._left(len(groups) - len(shown), "kind of finding", found.tally.unkept.total())
-        self._errors(found)
-        self._stalls(found)
-        self._footing(found)
-        self.out.print()
+        page = _Page(self.out, self.verbosity > 0, found)
+        page.verdict()
+        if self.verbosity >= 0:
+            page.findings()
+            page.errors()
+            page.stalls()
+            page.footing()
+            self.out.print()
 
     def summary(self, captures: Sequence[Conformity]) -> None:
         """Print how many captures there are of each kind, where there are several."""
-        if len(captures) < 2:
-            return
-        counts = Counter(MARKS[found.status][0] for found in captures)
-        told = ", ".join(f"{count} {mark}" for mark, count in sorted(counts.items()))
-        self._line(f"{counted(len(captures), 'capture')}: {told}")
+        if len(captures) > 1:
+            counts = Counter(MARKS[found.status][0] for found in captures)
+            told = ", ".join(f"{count} {mark}" for mark, count in sorted(counts.items()))
+            self.out.print(f"{counted(len(captures), 'capture')}: {told}", soft_wrap=True)
 
-    def _verdict(self, found: Conformity) -> Text:
+
+@frozen
+class _Page:
+    """What is printed of one capture; files are told as seen from its folder. every: all of it."""
+
+    out: Console
+    every: bool
+    found: Conformity
+
+    def verdict(self) -> None:
+        """The first line; or why nothing could be told."""
+        found = self.found
         mark, colour = MARKS[found.status]
         told = Text(f"{mark:<6} ", colour)
-        told.append(f"{visible(found.label)}: {visible(verdict(found.tally, found.noun))}", "bold")
-        return told
+        told.append(f"{visible(found.label)}: {verdict(found.tally, found.noun)}", "bold")
+        self.out.print(told, soft_wrap=True)
+        if found.failure is not None:
+            for line in filter(None, (found.failure.traceback, *found.failure.lines)):
+                self.out.print(line, soft_wrap=True)
 
-    def _group(self, group: Group, found: Conformity) -> None:
-        known, first = found.tally.known, group.first
+    def findings(self) -> None:
+        """Each kind of finding, by one case."""
+        groups = list(self.found.tally.findings())
+        shown = groups if self.every else groups[:MOST_SHOWN]
+        for group in shown:
+            self.out.print()
+            self._group(group)
+        self._more(len(groups) - len(shown), "kind of finding")
+        unkept = self.found.tally.unkept.total()
+        if unkept:
+            self._tell(f"and {counted(unkept, 'case')} of other kinds, which were only counted")
+
+    def _group(self, group: Group) -> None:
+        first, known = group.first, self.found.tally.known
+        self._tell(title(first, self.found.noun), COLOURS[status_of(first, known)])
+        for part in finding(first, known, self.every):
+            self._tell(f"  {part.heading}")
+            for line in part.lines:
+                self._tell(f"    {line}")
+        if self.every and first.trace.steps:
+            self._tell("  the run of the model that explains what it does:")
+            for step, written in steps(first):
+                for left, right in zip((step, *[""] * len(written)), written, strict=False):
+                    self._tell(f"    {left:<{STEP}}  | {right}")
+        if more := alike(group, self.every):
+            self._tell(f"  {more}")
+
+    def errors(self) -> None:
+        """The errors of the logs, a line each."""
+        told = (error(*one, self.found.noun) for one in self.found.tally.errors.items())
+        self._list("Errors of the logs, which decide nothing:", list(told), before=True)
+
+    def stalls(self) -> None:
+        """What was measured."""
+        if self.found.stalls is not None:
+            from rackproof.checker.performance.answers import Answer  # noqa: PLC0415
+            from rackproof.checker.performance.tables import show  # noqa: PLC0415
+
+            show(Answer("migrations", (self.found.stalls,)), self.out)
+
+    def footing(self) -> None:
+        """What it rests on, and how it is seen again."""
+        found, tally = self.found, self.found.tally
         self.out.print()
-        colour = {Status.VIOLATED: "red", Status.INCONCLUSIVE: "yellow"}.get(
-            status_of(first, known), ""
-        )
-        self._line(Text(visible(title(first, found.noun)), colour))
-        for part in finding(first, known, self.verbosity > 0, self.changes):
-            self._part(part)
-        if self.verbosity > 0 or (first.answer is Answer.REJECTED and not first.trace.steps):
-            self._steps(group)
-        more = alike(group, self.verbosity > 0)
-        if more:
-            self._line(f"  {visible(more)}")
-
-    def _part(self, part: Part) -> None:
-        self._line(f"  {visible(part.heading)}")
-        for line in part.lines:
-            self._line(f"    {visible(line)}")
-
-    def _steps(self, group: Group) -> None:
-        if not group.first.trace.steps:
-            return
-        rejected = group.first.answer is Answer.REJECTED
-        what = "what came before it" if rejected else "the record"
-        self._line(f"  the run of the model that explains {what}:")
-        for step, written in steps(group.first):
-            first, *rest = map(visible, written)
-            self._line(f"    {visible(step):<{MARGIN}}  | {first}")
-            for line in rest:
-                self._line(f"    {'':<{MARGIN}}  | {line}")
-
-    def _errors(self, found: Conformity) -> None:
-        errors = found.tally.errors
-        if not errors:
-            return
-        self.out.print()
-        self._line("Errors of the logs, which decide nothing:")
-        for key, one in errors.items():
-            self._line(f"  {visible(error(key, one, found.noun))}")
-
-    def _stalls(self, found: Conformity) -> None:
-        if found.stalls is None:
-            return
-        from rackproof.checker.performance.answers import Answer as Tables  # noqa: PLC0415
-        from rackproof.checker.performance.tables import show  # noqa: PLC0415
-
-        show(Tables("stalls", (found.stalls,)), self.out)
-
-    def _footing(self, found: Conformity) -> None:
-        self.out.print()
-        tally = found.tally
-        self._line(f"Held against: {found.against}")
+        self._tell(f"Held against: {found.against}")
         self._list("Checked:", found.checked)
         for heading, counts in (
             ("Assumed, as no log tells of it:", tally.assumed),
@@ -139,25 +125,27 @@ class Terminal:
         self._list("Not checked:", found.unchecked)
         doubts = [f"{place}: {words}" for place, words in found.doubts.first]
         self._list("Passed over, as it could not be read:", doubts, found.doubts.count)
-        self._line(f"To see it again: {found.again}")
+        if found.offers_changes:
+            self._tell("Next: --explain-changes tells which mechanism would explain it")
+        self.out.print(f"To see it again: {found.again}", soft_wrap=True)
 
-    def _list(self, heading: str, lines: Sequence[str], count: int | None = None) -> None:
+    def _list(
+        self, heading: str, lines: Sequence[str], count: int = 0, before: bool = False
+    ) -> None:
         if not lines:
             return
-        shown = lines if self.verbosity > 0 else lines[:MOST_SHOWN]
-        self._line(heading)
+        if before:
+            self.out.print()
+        shown = lines if self.every else lines[:MOST_SHOWN]
+        self._tell(heading)
         for line in shown:
-            self._line(f"  {visible(line)}")
-        self._left((len(lines) if count is None else count) - len(shown), "more", 0)
+            self._tell(f"  {line}")
+        self._more(max(count, len(lines)) - len(shown), "line", "  ")
 
-    def _left(self, number: int, what: str, unkept: int) -> None:
-        if number > 0 and what == "more":
-            self._line(f"  and {number:,} more{'' if self.verbosity > 0 else ' (-v)'}")
-        elif number > 0:
-            self._line(f"\nand {counted(number, what)} more (-v)")
-        if unkept:
-            self._line(f"\nand {counted(unkept, 'case')} of other kinds, which were only counted")
+    def _more(self, number: int, what: str, indent: str = "") -> None:
+        if number > 0:
+            self._tell(f"{indent}and {counted(number, what)} more{'' if self.every else ' (-v)'}")
 
-    def _line(self, line: str | Text) -> None:
-        if line:
-            self.out.print(line, soft_wrap=True)
+    def _tell(self, line: str, style: str = "") -> None:
+        text = visible(line.replace(f"{self.found.label.rstrip('/')}/", ""))
+        self.out.print(Text(text, style), soft_wrap=True)

@@ -19,10 +19,6 @@ MOST_NAMES: Final = 8
 """Names of cases in a line."""
 MOST_ALLOWED: Final = 4
 """Steps that a person is told of where something else was observed."""
-MOST_CHANGES: Final = 4
-"""Changes of mechanisms that are told unless all are asked for."""
-MARKS: Final = {Answer.ACCEPTED: "ok", Answer.REJECTED: "REJECTED", Answer.INCONCLUSIVE: "open"}
-
 Rename = Callable[[str], str]
 
 
@@ -92,10 +88,8 @@ def title(found: Explained, noun: str) -> str:
     return f"{told}{where}{and_so if breaks else ''}"
 
 
-def finding(
-    found: Explained, known: Iterable[str] = (), every: bool = False, changes: bool = False
-) -> Iterator[Part]:
-    """All that is to be told of a case. every: also what is much; changes: all of these."""
+def finding(found: Explained, known: Iterable[str] = (), every: bool = False) -> Iterator[Part]:
+    """All that is to be told of a case. every: also what is much."""
     if found.rejection is not None:
         yield from _rejected(found.rejection, found.case, every)
     if found.reason is not None:
@@ -107,10 +101,7 @@ def finding(
     if found.case.missing:
         yield Part("missing:", found.case.missing)
     if found.changes:
-        shown = found.changes if changes else found.changes[:MOST_CHANGES]
-        left = len(found.changes) - len(shown)
-        more = (f"and {left} more (--explain-changes)",) if left else ()
-        yield Part("the record would be explained with:", (*shown, *more))
+        yield Part("the record would be explained with:", found.changes)
 
 
 def _rejected(rejection: Rejection, case: Case, every: bool) -> Iterator[Part]:
@@ -181,7 +172,7 @@ def lines(
 ) -> tuple[str, ...]:
     """A case as plain text, with the run that explains it where all is asked for."""
     told = [title(found, noun)]
-    for part in finding(found, known, every, every):
+    for part in finding(found, known, every):
         told += [f"  {part.heading}", *(f"    {line}" for line in part.lines)]
     for step, written in steps(found) if every else ():
         told += [f"  {step}", *(f"       | {line}" for line in written)]

@@ -165,5 +165,6 @@ WORKERS: Final[dict[str, Between]] = {
     "report_load": (worker, router),
     "load_drops": alone(worker),
     "clear_mark": (worker, router),
+    "another_request_fails": (worker, router),
     "lost_report": alone(worker),
 }

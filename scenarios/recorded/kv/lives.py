@@ -21,6 +21,9 @@ from rackproof.scenarios.recorded.kv.worlds import WORKER, Worlds, case, complet
 
 KINDS: Final = complete("stored", "removed", "cleared", "missing")
 NAMES: Final = ("prefix-0", "prefix-1")
+UNSEEN: Final = "record of whether the block was there"
+PARENT_UNSEEN: Final = "record of whether its parent was there"
+"""What is not there, in words that are the same for every block, so that it is explained once."""
 REMEMBERED: Final = 100_000
 """How many blocks of a cache that was not empty at the start are remembered to be gone."""
 
@@ -196,7 +199,9 @@ class Cache:
             kind, batch = end
             ended = None if kind == "cleared" else ending - (above is None)
             log.append(_seen(kind, ended, batch.place, batch.time))
-        missing = tuple(f"event that stored block {item} at {self.publisher}" for item in unseen)
+        missing: tuple[str, ...] = ()
+        if unseen:
+            missing = (PARENT_UNSEEN if above else UNSEEN,)
         parent = None if above is None else above[0]
         return self._case(below[0], parent, tuple(log), len(unseen), missing)
 

@@ -26,7 +26,7 @@ from rackproof.checker.report.screen import console
 from rackproof.checker.session import as_json
 from rackproof.checker.status import Status
 from rackproof.checker.trace import Trace, run
-from rackproof.model.kernel import Observation, Place, successors
+from rackproof.model.kernel import Evidence, Observation, Place, Record, successors
 from rackproof.model.kernel.evidence import Case
 
 LEASE = WORLDS["lease"][0]()
@@ -49,6 +49,14 @@ def case(name: str) -> Case:
     return Case(name, LEASE, (), called={"reader-0": "w7", "reader-1": "w9"})
 
 
+def _records(_before: object, _firing: object, _after: object) -> tuple[Record, ...]:
+    return (Record("client", "token", {"position": 0}, {"worker": "reader-1"}),)
+
+
+TOKENS = attrs.evolve(LEASE, evidence=Evidence(_records))
+"""The same world, in which each step gives the client a token, for 20 or 1 of the log."""
+
+
 def explained(name: str, answer: Answer = Answer.ACCEPTED, **more: object) -> Explained:
     found = Explained(case(name), answer, trace(1), ((observation(3, "start"),),))
     return attrs.evolve(found, **more)  # type: ignore[arg-type]
@@ -65,8 +73,13 @@ def rejected(name: str, line: int = 23, had: int = 20) -> Explained:
 
 
 def wrong(name: str, times: int) -> Explained:
-    error = Misattributed("worker", "reader-0", "reader-1", times, observation(24))
-    return explained(name, misattributed=(error,))
+    """A log whose tokens name another worker: one that stands for so many."""
+    seen = Observation(
+        "client", "token", {"position": 0}, {"worker": "reader-0"}, Place("sse.jsonl", 24)
+    )
+    error = Misattributed("worker", "reader-0", "reader-1", 1, seen)
+    of = attrs.evolve(case(name), system=TOKENS, numbered={0: 0, 1: times})
+    return explained(name, case=of, written=((seen,),), misattributed=(error,))
 
 
 USAGE = Broken(PROP, "the usage is off.", observation(90, "usage"), predicted=True)
@@ -182,8 +195,10 @@ def test_kinds_of_findings_beyond_a_limit_are_counted(capsys: pytest.CaptureFixt
 def test_errors_of_logs_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     told = shown(capture(*ALL), capsys)
     (line,) = (line for line in told.splitlines() if "an error of the log" in line)
-    assert line.strip().startswith("42 token records of client name worker w7 where it was w9")
-    assert "2 requests, first sse.jsonl:24" in line
+    assert line.strip() == (
+        "the worker in 42 token records of client is not the one it was: an error of the log, and "
+        "no other run (2 requests, first sse.jsonl:24: it says w7, and was w9)"
+    )
 
 
 def test_known_violations_are_told_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:

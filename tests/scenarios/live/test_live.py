@@ -98,12 +98,14 @@ def test_a_client_that_leaves_is_recorded_as_such(live: Deployment) -> None:
 
 def test_everything_ends_whatever_happens(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    with (
-        pytest.raises(KeyboardInterrupt),
-        deployed(StandIn(), evolve(SETTINGS, workers=1), folder) as live,
-    ):
-        live.hang(live.workers["w0"])
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with deployed(StandIn(), evolve(SETTINGS, workers=1), folder) as live:
+            live.hang(live.workers["w0"])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     events = [json.loads(line) for line in (folder / "events.jsonl").open()]
     pids = [event["pid"] for event in events if event["kind"] == "spawn"]
     assert len(pids) == 2

@@ -1,0 +1,244 @@
+"""Many runs in lock step: a Hypothesis state machine chooses what is done to the implementation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar, Final
+
+from attrs import define, field
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    get_state_machine_test,
+    initialize,
+    rule,
+)
+
+from rackproof.checker.adapters.explaining import TooMany
+from rackproof.checker.adapters.lockstep import (
+    WAIT,
+    Action,
+    AdapterFailed,
+    Diverged,
+    Lockstep,
+    Subject,
+)
+
+LONGEST_WAIT: Final = 6
+MOST_AGAIN: Final = 300
+"""How often a failure is run again, to find out which of its actions it needs."""
+
+Failure = AdapterFailed | Diverged | TooMany
+
+
+@define
+class Tally:
+    """What happened in all runs, those aside that only make a failure smaller.
+
+    runs: how many. actions: how often each was done, by its name. idle: how often that had no
+    effect. seen: how many observations were explained. broken: in how many runs a property was
+    broken as the model predicts.
+    """
+
+    runs: int = 0
+    actions: Counter[str] = field(factory=Counter)
+    idle: Counter[str] = field(factory=Counter)
+    seen: int = 0
+    broken: Counter[str] = field(factory=Counter)
+
+    def add(self, run: Lockstep) -> None:
+        """Count a run."""
+        self.runs += 1
+        for entry in run.entries:
+            steps = int(entry.action.of) if entry.action.name == WAIT else 1
+            self.actions[entry.action.name] += steps
+            self.seen += len(entry.seen)
+            if entry.note:
+                self.idle[entry.action.name] += 1
+        self.broken.update(run.broken)
+
+
+@define
+class Found:
+    """A failure: the run, and what ended it. first: the same as it was before it was made smaller.
+    runs: how many there had been.
+    """
+
+    run: Lockstep
+    failure: Failure
+    first: Sequence[Action]
+    runs: int
+
+    @property
+    def actions(self) -> list[Action]:
+        """What was done."""
+        return [entry.action for entry in self.run.entries]
+
+    def is_like(self, other: Found) -> bool:
+        """Whether another failure is of the same kind."""
+        return self._kind == other._kind
+
+    @property
+    def _kind(self) -> tuple[object, ...]:
+        seen = self.failure.seen if isinstance(self.failure, Diverged) else None
+        return type(self.failure), seen and (seen.witness, seen.kind)
+
+
+class Machine(RuleBasedStateMachine):
+    """A run of which every action is drawn. Some operations are left out of each run, so that the
+    others come together more often.
+    """
+
+    subject: ClassVar[Subject]
+    tally: ClassVar[Tally]
+    found: ClassVar[list[Found]]
+
+    def __init__(self) -> None:
+        """Start the implementation."""
+        super().__init__()
+        self.run = Lockstep(self.subject)
+        self.used: frozenset[str] = frozenset()
+        self.is_over = False
+        try:
+            self._guarded(self.run.start)
+        except AdapterFailed:
+            self.run.end()
+            raise
+
+    @initialize(data=st.data())
+    def choose(self, data: st.DataObject) -> None:
+        """Choose the operations of this run."""
+        names = sorted(self.run.choosable)
+        chosen = data.draw(st.sets(st.sampled_from(names))) if names else set()
+        self.used = frozenset(chosen).union(self.run.owed)
+
+    @rule(data=st.data())
+    def act(self, data: st.DataObject) -> None:
+        """Do something to the implementation, or let it go on."""
+        offered = [action for action in self.run.offered() if action.name in self.used]
+        goes_on = not self.run.is_quiet
+        waits = goes_on and (not offered or data.draw(st.booleans()))
+        if waits:
+            steps = data.draw(st.integers(1, LONGEST_WAIT))
+            self._guarded(self.run.do, Action(WAIT, str(steps)))
+        elif offered:
+            action = data.draw(_one_of(offered, self.run.owed))
+            self._guarded(self.run.do, action)
+
+    def teardown(self) -> None:
+        """Wait until it is quiet, and end it."""
+        try:
+            if not self.is_over:
+                self._guarded(self.run.finish)
+                self._guarded(self.run.stop)
+        finally:
+            self.run.end()
+        if not self.found:
+            self.tally.add(self.run)
+
+    def _guarded(self, act: Any, *arguments: Any) -> None:
+        try:
+            act(*arguments)
+        except (AdapterFailed, Diverged, TooMany) as failure:
+            self.is_over = True
+            actions = [entry.action for entry in self.run.entries]
+            self.found.append(Found(self.run, failure, actions, self.tally.runs + 1))
+            raise
+
+
+def _one_of(offered: Sequence[Action], owed: Collection[str]) -> st.SearchStrategy[Action]:
+    """An action: its name first, as there are more workers than requests; half of them what is owed
+    once, for nothing comes of the others before.
+    """
+    names: dict[str, list[Action]] = {}
+    for action in offered:
+        names.setdefault(action.name, []).append(action)
+    first = [action for name in owed for action in names.pop(name, [])]
+    others = [st.sampled_from(actions) for actions in names.values()]
+    return st.one_of(*([st.sampled_from(first)] if first else []), st.one_of(*others))
+
+
+def search(subject: Subject, examples: int, steps: int, number: int) -> tuple[Tally, Found | None]:
+    """Run so many examples of so many actions, and make the first failure smaller. number: of the
+    random choices; the same one makes the same runs.
+    """
+    tally, found = Tally(), list[Found]()
+    body = {"subject": subject, "tally": tally, "found": found}
+    machine = type("LockstepMachine", (Machine,), body)
+    phases = [Phase.generate] if subject.is_asynchronous else [Phase.generate, Phase.shrink]
+    how = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        phases=phases,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        seed(number)(get_state_machine_test(machine, settings=how))()
+    except Exception:
+        if not found:
+            raise
+    if not found:
+        return tally, None
+    if subject.is_asynchronous:
+        return tally, found[0]
+    return tally, _smallest(subject, found[0], found[-1])
+
+
+def _smallest(subject: Subject, first: Found, last: Found) -> Found:
+    """A failure with what of its actions it needs; Hypothesis leaves some that it does not."""
+    best, left = Found(last.run, last.failure, first.first, first.runs), MOST_AGAIN
+    changed = True
+    while changed:
+        changed = False
+        for actions in _smaller(best.actions):
+            left -= 1
+            if left < 0:
+                return best
+            again = repeat(subject, actions)
+            if again and again.is_like(best) and size(again.actions) < size(best.actions):
+                best = Found(again.run, again.failure, first.first, first.runs)
+                changed = True
+                break
+    return best
+
+
+def _smaller(actions: list[Action]) -> list[list[Action]]:
+    """The same with one action less, or with a shorter wait."""
+    fewer = [actions[:at] + actions[at + 1 :] for at in range(len(actions))]
+    shorter = [
+        [*actions[:at], Action(WAIT, str(int(action.of) - 1)), *actions[at + 1 :]]
+        for at, action in enumerate(actions)
+        if action.name == WAIT and int(action.of) > 1
+    ]
+    return fewer + shorter
+
+
+def size(actions: Sequence[Action]) -> tuple[int, int]:
+    """How many actions there are that are no waits, and how long the waits are with them."""
+    waits = [int(action.of) for action in actions if action.name == WAIT]
+    return len(actions) - len(waits), sum(waits) + len(waits)
+
+
+def repeat(subject: Subject, actions: Sequence[Action]) -> Found | None:
+    """Do these actions in a run of their own; what makes no sense where its turn comes is passed
+    over. None where nothing fails.
+    """
+    run = Lockstep(subject)
+    try:
+        run.start()
+        for action in actions:
+            if action.name == WAIT or action in run.offered():
+                run.do(action)
+        run.finish()
+    except (AdapterFailed, Diverged, TooMany) as failure:
+        return Found(run, failure, [entry.action for entry in run.entries], 1)
+    finally:
+        run.end()
+    return None

@@ -1,0 +1,129 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+from standing_in import StandIn
+
+from rackproof.checker.cli import run
+from rackproof.checker.drive.held import held_against_the_model
+from rackproof.checker.status import Status
+from rackproof.scenarios.loader import load
+
+DRILL = "scenarios/drills/zero-budget-migration.yaml"
+NO_DYNAMO = "RACKPROOF_DYNAMO_PYTHON"
+
+
+@pytest.fixture
+def standing_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in where Dynamo would be, with a second as a twentieth of one."""
+    monkeypatch.setattr("rackproof.checker.drive.command.find_python", lambda _given: None)
+    monkeypatch.setattr("rackproof.checker.drive.command.Dynamo", lambda *_given: StandIn())
+    monkeypatch.setattr("rackproof.checker.drive.command.EVERY", 0.1)
+
+
+def test_what_would_be_done_is_told_without_dynamo(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["drive", "dynamo", DRILL, "--plan"]) == Status.OK
+    told = capsys.readouterr().out
+    assert "predicted: no-blame-for-clients: worker-1 was inhibited" in told
+    assert "step 5: crash of worker-0 (SIGKILL) at attempt 0, all tokens sent" in told
+    assert "retry-limit 3 is --migration-limit 3" in told
+
+
+def test_without_dynamo_it_is_told_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(NO_DYNAMO, raising=False)
+    assert run(["drive", "dynamo", DRILL]) == Status.BAD_INPUT
+    told = capsys.readouterr().err
+    assert "docs/dynamo.md" in told
+    assert NO_DYNAMO in told
+    assert run(["drive", "dynamo", DRILL, "--python", "/nowhere/python"]) == Status.BAD_INPUT
+    assert "/nowhere/python: no such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("standing_in")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([DRILL, "--property", "no-blame"], "no-blame-for-clients"),
+        (["scenarios/drills/zombie-resumes.yaml"], "is of stack reference"),
+        (["nowhere.yaml"], "there is no such file"),
+        ([DRILL, "--out", "tests"], "is there already"),
+    ],
+)
+def test_bad_input(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["drive", "dynamo", *options]) == Status.BAD_INPUT
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("standing_in")
+def test_a_prediction_that_is_confirmed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, data = tmp_path / "out", tmp_path / "a.json"
+    options = ["--out", str(out), "--json", str(data), "--scale", "3"]
+    assert run(["drive", "dynamo", DRILL, *options]) == Status.OK
+    told = capsys.readouterr().out
+    assert told.endswith("no-blame-for-clients: predicted by the model, confirmed on the system\n")
+    assert "SIGKILL of w0: its exit status is -9, its port refuses connections" in told
+    found = json.loads(data.read_text())
+    assert found["verdict"] == "predicted by the model, confirmed on the system"
+    assert found["request"]["n"] == found["request"]["max"] == 3
+    assert [attempt["error"] for attempt in found["attempts"]] == [
+        "disconnected",
+        "cannot_connect",
+        "cannot_connect",
+    ]
+    assert {path.name for path in out.iterdir()} >= {"events.jsonl", "sse_s0.jsonl", "fe.log"}
+
+
+@pytest.mark.usefixtures("standing_in")
+def test_a_prediction_that_is_not_confirmed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the model has it that the mocker counts too much, the stand-in counts right."""
+    bug = "scenarios/bugs/dynamo-usage-inflated-by-migration.yaml"
+    options = ["--out", str(tmp_path / "out"), "--scale", "3"]
+    assert run(["drive", "dynamo", bug, *options]) == Status.INCONCLUSIVE
+    assert "usage-exact: predicted by the model, not confirmed on the system" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("capture", "drill", "props"),
+    [
+        ("zero_budget", DRILL, {"no-blame-for-clients", "complete-output-succeeds"}),
+        (
+            "crash_behind_finish",
+            "scenarios/drills/crash-behind-the-finish.yaml",
+            {"nothing-after-finish", "terminal-latch"},
+        ),
+    ],
+)
+def test_what_was_recorded_of_dynamo_is_what_the_model_predicts(
+    capture: str, drill: str, props: set[str]
+) -> None:
+    setting = load(Path(drill)).case.setting
+    held = held_against_the_model(Path("tests/data/dynamo-1.6.1") / capture, setting)
+    assert not held.rejected
+    assert not held.doubts
+    assert set(held.broken) == props
+
+
+@pytest.mark.dynamo
+@pytest.mark.skipif(NO_DYNAMO not in os.environ, reason=f"{NO_DYNAMO} is not set: no Dynamo here")
+@pytest.mark.parametrize(
+    ("scenario", "prop"),
+    [
+        (DRILL, "no-blame-for-clients"),
+        ("scenarios/bugs/dynamo-w2-zero-budget-refused.yaml", "complete-output-succeeds"),
+        ("scenarios/bugs/dynamo-usage-inflated-by-migration.yaml", "usage-exact"),
+        ("scenarios/drills/crash-behind-the-finish.yaml", "nothing-after-finish"),
+        ("scenarios/bugs/dynamo-frozen-worker-chosen-again.yaml", "no-untested-restore"),
+    ],
+)
+def test_on_dynamo_itself(
+    scenario: str, prop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["drive", "dynamo", scenario, "--out", str(tmp_path / "out")]) == Status.OK
+    assert f"{prop}: predicted by the model, confirmed on the system" in capsys.readouterr().out
