@@ -12,9 +12,9 @@ from rackproof.checker.adapters.lockstep import AdapterFailed, Diverged, Entry, 
 from rackproof.checker.adapters.machine import Found
 from rackproof.checker.conform.explain import explain
 from rackproof.checker.conform.outcome import Answer, Broken, Explained
-from rackproof.checker.conform.telling import written
+from rackproof.checker.conform.telling import broken_sentence, written
 from rackproof.checker.trace import Trace
-from rackproof.model.kernel import Observation
+from rackproof.model.kernel import Observation, Scope, holds
 from rackproof.model.kernel.evidence import Case
 
 MOST_TOLD: Final = 4
@@ -26,30 +26,44 @@ class Judged:
     """What comes of a run that the model does not explain.
 
     explained: of all that was seen. client: of what the client alone saw, where the rest says more.
-    trace: the run of the model up to where it goes wrong.
+    trace: the run of the model up to where it goes wrong. left: what is broken for good by a run
+    that goes on no more.
     """
 
     trace: Trace
     explained: Explained
     client: Explained | None = None
+    left: tuple[Broken, ...] = ()
 
     @property
     def broken(self) -> list[Broken]:
         """The properties that are broken, those that the client sees first; each once."""
-        told = [*(self.client.broken if self.client else ()), *self.explained.broken]
+        told = [*(self.client.broken if self.client else ()), *self.explained.broken, *self.left]
         return list({item.prop: item for item in reversed(told)}.values())[::-1]
 
 
 def judged(run: Lockstep, failure: Diverged) -> Judged:
     """Hold the record of a run against its world once more, this time with all that came later."""
-    whole = _case(run, failure.seen is None)
+    whole = _case(run, failure.seen is None or failure.seen.witness == "client")
     explained = explain(whole)
     trace = run.explaining.trace(run.explaining.nodes[0])
     if explained.answer is Answer.REJECTED:
         trace = explained.trace
     seen = _of_client(run, whole)
-    client = explain(seen) if seen else None
-    return Judged(trace, explained, client if _is_rejected(client) else None)
+    client = explain(evolve(seen, ended=True)) if seen else None
+    left = _left(run) if failure.seen is None else ()
+    return Judged(trace, explained, client if _is_rejected(client) else None, left)
+
+
+def _left(run: Lockstep) -> tuple[Broken, ...]:
+    """What was to come, and has not, wherever the run may be."""
+    states = [run.subject.world.moves.states[node.state] for node in run.explaining.nodes]
+    return tuple(
+        Broken(prop.name, broken_sentence(run.system, prop, states[0]), None, predicted=False)
+        for prop in run.system.properties
+        if prop.scope is Scope.EVENTUALLY
+        and not any(holds(run.system, prop, state) for state in states)
+    )
 
 
 def _is_rejected(explained: Explained | None) -> bool:
