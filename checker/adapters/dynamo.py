@@ -80,6 +80,12 @@ class DynamoAdapter(Adapter):
     def stop(self) -> None:
         self._stack.close()
 
+    def served(self) -> str:
+        """The worker that was given a request last, by the frontend's log; the first, if none."""
+        routes = self._live.routes()
+        own = {worker.name: name for name, worker in self._workers.items()}
+        return own[routes[-1].worker.name] if routes else next(iter(self._workers))
+
     def submit(self, ask: Ask) -> None:
         self._heard[ask.request] = _Heard(self._live.send(ask.request, ask.max_tokens))
 

@@ -57,6 +57,7 @@ class Drive:
         return Status.BAD_INPUT
 
     def _told(self, file: Path) -> int:
+        self._check_out()
         prediction = predicted(load_file(file), self.prop, Options("search"))
         plan = self._plan(prediction)
         self._say(plan_in_words(prediction, plan))
@@ -86,10 +87,14 @@ class Drive:
         except InputError as error:
             raise InputError(f"{prediction.scenario.path}: {error}") from None
 
+    def _check_out(self) -> None:
+        """Refuse to write over anything."""
+        out = self.out
+        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise click.UsageError(f"--out {out}: is there already, and is not overwritten")
+
     def _folder(self, file: Path) -> Path:
-        """A new folder for the record; one that has anything in it is not written to."""
+        """The folder for the record."""
         if self.out is None:
             return Path(tempfile.mkdtemp(prefix=f"drive-{file.stem}-"))
-        if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
-            raise click.UsageError(f"--out {self.out}: is there already, and is not overwritten")
         return self.out.absolute()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rackproof.checker.drive.outcome import Outcome
 from rackproof.checker.drive.prediction import Prediction
+from rackproof.checker.verdicts import counted
 from rackproof.scenarios.live.plan import Plan
 from rackproof.scenarios.live.trial import Probe
 
@@ -71,8 +72,8 @@ def _probes(probes: tuple[Probe, ...]) -> Iterator[str]:
             when += f" to {probe.seconds:g} s" if number > start else ""
             stopped = f"; sent to {probe.stopped}, which was stopped" if probe.stopped else ""
             yield (
-                f"{when} later: HTTP {probe.status}; /health says {probe.health}, {probe.listed} "
-                f"workers listed, {probe.alive} at work{stopped}"
+                f"{when} later: HTTP {probe.status}; /health says {probe.health}, "
+                f"{counted(probe.listed, 'worker')} listed, {probe.alive} at work{stopped}"
             )
             start = number + 1
 

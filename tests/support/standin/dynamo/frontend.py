@@ -12,6 +12,7 @@ import os
 import sys
 import time
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,21 @@ FIRST = 2000
 
 
 def log(message: str, **more: Any) -> None:
-    sys.stdout.write(json.dumps({"time": time.time(), "message": message, **more}) + "\n")
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    line = {"time": now, "level": "INFO", "target": "standin", "message": message, **more}
+    sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
 class Lost(Exception):
     def __init__(self, error: str) -> None:
         self.error = error
+
+
+def error_of(lost: Exception) -> str:
+    if isinstance(lost, Lost):
+        return lost.error
+    return "response_timeout" if isinstance(lost, TimeoutError) else "disconnected"
 
 
 class Frontend:
@@ -69,11 +78,15 @@ class Frontend:
             return
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
         stream = Session(self, asked, writer)
+        outcome = "success"
         try:
             await stream.run()
         except Lost as lost:
+            outcome = "error"
             if BUG != "silent":
                 stream.send({"error": {"code": 503, "message": lost.error}})
+        told = {"request.outcome": outcome, "output_tokens": str(stream.sent)}
+        log("request completed", request_id=stream.id, **told)
         writer.write(b"data: [DONE]\n\n")
 
 
@@ -89,17 +102,25 @@ class Session:
         self.writer.write(b"data: " + json.dumps(data).encode() + b"\n\n")
 
     async def run(self) -> None:
+        why: dict[str, Any] = {"migration.is_retry": "false"}
         for attempt in range(self.frontend.limit + 1):
             worker = self.frontend.choose()
-            instance = worker["instance_id"]
+            instance, here = worker["instance_id"], {"request.attempt": str(attempt)}
+            span = {"request_id": self.id, "worker_id": str(instance), **here}
+            tokens = {"migration.tokens_completed": str(self.sent)}
             try:
                 await self.attempt(worker)
+                log("route request completed", **span, **why, **tokens)
                 return
             except (Lost, OSError, TimeoutError) as lost:
-                error = lost.error if isinstance(lost, Lost) else "disconnected"
+                error = error_of(lost)
                 self.frontend.marked[instance] = time.time() + DOWN
-                told = {"error.type": error, "request.attempt": str(attempt)}
-                log("route request failed", request_id=self.id, worker_id=str(instance), **told)
+                log("route request failed", **span, **why, **tokens, **{"error.type": error})
+            why = {"migration.reason": error, "migration.from_worker_id": instance}
+            if attempt < self.frontend.limit:
+                tokens = {"migration.tokens_completed": self.sent}
+                told = {"request.attempt": attempt + 1, **why, **tokens}
+                log("migration retry scheduled", request_id=self.id, **told)
         raise Lost("exhausted")
 
     async def attempt(self, worker: dict[str, Any]) -> None:
@@ -110,6 +131,7 @@ class Session:
         tokens = [10, 11, *range(FIRST, FIRST + told)]
         request = {"token_ids": tokens, "stop_conditions": {"max_tokens": most}}
         writer.write(json.dumps({"id": self.id, "request": request}).encode() + b"\n")
+        selected = False
         while True:
             line = await asyncio.wait_for(reader.readline(), self.frontend.timeout)
             if not line:
@@ -119,8 +141,9 @@ class Session:
                 raise Lost("cannot_connect")
             if "over" in said:
                 return
-            if said["token_ids"] and self.sent == told:
+            if said["token_ids"] and not selected:
                 log("Selected worker", request_id=self.id, worker_id=worker["instance_id"])
+                selected = True
             self.pass_on(said)
             await self.writer.drain()
 
