@@ -1,16 +1,21 @@
-"""Which one mechanism with another value would have a record explained."""
+"""Which one mechanism with another value would have a record explained.
+
+A mechanism that no step asks for wherever the search comes to makes no difference to it, and is not
+tried.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
+import attrs
 from attrs import evolve
 
 from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
-from rackproof.checker.conform.search import Limits, Search
-from rackproof.checker.repair.switches import switches, written
+from rackproof.checker.conform.search import Limits, Node, Search
+from rackproof.checker.repair.switches import Switches, switches, written
 from rackproof.model.kernel import System
 from rackproof.model.kernel.evidence import Case
 
@@ -22,24 +27,57 @@ def changes_that_explain(case: Case, limits: Limits) -> tuple[str, ...]:
     """The changes, each as a scenario writes it; those of which it cannot be told within the
     limits are not among them.
     """
+    known = switches(case.system)
     limits = evolve(limits, states=min(limits.states, STATES))
-    found = list[str]()
-    for words, system in _changed(case.system):
-        changed = evolve(case, system=system)
-        search = Search(Moves(system), Logs(changed), case.ended, limits)
-        if search.run() is not None:
-            found.append(words)
-    return tuple(found)
+    asked = _asked(case, known, limits)
+    return tuple(
+        words for words, system in _changed(known, asked) if _run(case, system, limits) is not None
+    )
 
 
-def _changed(system: System) -> Iterator[tuple[str, System]]:
+def _run(case: Case, system: System, limits: Limits) -> Node | None:
+    search = Search(Moves(system), Logs(case), case.ended, limits)
+    return search.run()
+
+
+def _changed(known: Switches, asked: set[tuple[str, str]]) -> Iterator[tuple[str, System]]:
     """The system with one mechanism changed, each with the words for it."""
-    known = switches(system)
     for index, switch in enumerate(known.all):
-        for value in switch.mechanism.values:
+        for value in switch.mechanism.values if (switch.owner, switch.field) in asked else ():
             if value != switch.present:
                 present = known.present
-                assignment = (*present[:index], value, *present[index + 1 :])
                 told = written(value)
                 text = str(told).lower() if isinstance(told, bool) else str(told)
-                yield f"{switch.name}: {text}", known.at(assignment)
+                changed = (*present[:index], value, *present[index + 1 :])
+                yield f"{switch.name}: {text}", known.at(changed)
+
+
+def _asked(case: Case, known: Switches, limits: Limits) -> set[tuple[str, str]]:
+    """The mechanisms that anything asks for on the way of the search, each with its owner."""
+    start, asked = case.system.initial, set[tuple[str, str]]()
+    owners = {switch.owner for switch in known.all}
+    watched = {name: _watched(name, getattr(start, name), asked) for name in sorted(owners)}
+    _run(case, evolve(case.system, initial=evolve(start, **watched)), limits)
+    return asked
+
+
+def _watched(name: str, owner: Any, asked: set[tuple[str, str]]) -> Any:
+    """The same mechanisms, which note what is asked of them; the same only as themselves, for to
+    compare them is not to ask for any.
+    """
+    kind: Any = type(owner)
+
+    def ask(self: Any, field: str) -> Any:
+        asked.add((name, field))
+        return kind.__getattribute__(self, field)
+
+    own = {
+        "__slots__": (),
+        "__getattribute__": ask,
+        "__eq__": object.__eq__,
+        "__hash__": object.__hash__,
+    }
+    twin: Any = object.__new__(type(kind.__name__, (kind,), own))
+    for attribute in attrs.fields(kind):
+        object.__setattr__(twin, attribute.name, getattr(owner, attribute.name))
+    return twin

@@ -22,7 +22,8 @@ def forced_breaks(case: Case, before: Any, observed: Sequence[Observation]) -> t
 
     observed: of one witness, the rejected one first. before: the state before it.
     """
-    force = evidence_of(case.system).forced
+    evidence = evidence_of(case.system)
+    force = evidence.forced
     if force is None:
         return ()
     moves = Moves(case.system)
@@ -38,7 +39,7 @@ def forced_breaks(case: Case, before: Any, observed: Sequence[Observation]) -> t
             if prop in moves.broken(state) and prop not in found:
                 found.add(prop)
                 broken.append(_told(moves, state, prop, each))
-    if case.ended and observed:
+    if case.ended and observed and evidence.owed:
         broken += _at_the_end(case, moves, state, observed[-1])
     return tuple(broken)
 
@@ -49,7 +50,8 @@ def _told(moves: Moves, state: int, prop: Property, at: Observation) -> Broken:
 
 
 def _at_the_end(case: Case, moves: Moves, state: int, last: Observation) -> Iterator[Broken]:
-    """What is broken for good now that the witness writes no more, whatever the others still do."""
+    """What the witness is owed and never gets, as it writes no more, whatever others still do."""
+    owed = evidence_of(case.system).owed
 
     def may(move: Move) -> bool:
         return not any(
@@ -57,10 +59,12 @@ def _at_the_end(case: Case, moves: Moves, state: int, last: Observation) -> Iter
             for record in move.records
         )
 
-    after = aftermath(moves, state, may)
+    after = aftermath(moves, state, may, due=False)
     stays = list(after.stays()) if after.whole else []
     if not stays:
         return
     always = frozenset.intersection(*(after.broken(part) for part in stays))
     end = next(number for number in after.moves if number in stays[0])
-    yield from (_told(moves, end, prop, last) for prop in case.system.properties if prop in always)
+    for prop in case.system.properties:
+        if prop in always and prop.name in owed:
+            yield _told(moves, end, prop, last)

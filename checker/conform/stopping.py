@@ -92,16 +92,18 @@ class Aftermath:
 
 
 def aftermath(
-    explored: Moves, state: int, may: Callable[[Move], bool], most: int = MOST
+    explored: Moves, state: int, may: Callable[[Move], bool], *, due: bool, most: int = MOST
 ) -> Aftermath:
-    """Where the owed steps lead that may be taken, breadth first."""
+    """Where the owed steps lead that may be taken, breadth first; due: whether the others are owed
+    all the same.
+    """
     found = Aftermath(explored, paths={state: ()})
     pending = [state]
     for here in pending:
         if len(found.moves) >= most:
             return Aftermath(explored, found.moves, found.paths, whole=False)
-        moves = [(move, may(move)) for move in explored.of(here) if move.owed]
-        found.moves[here] = moves
+        owed = [(move, may(move)) for move in explored.of(here) if move.owed]
+        moves = found.moves[here] = [(move, taken) for move, taken in owed if taken or due]
         for move, taken in moves:
             if taken and move.target not in found.paths:
                 found.paths[move.target] = (*found.paths[here], move)
@@ -134,7 +136,7 @@ class Stops:
         if not any(move.owed for move in self.moves.of(state)):
             here = Aftermath(self.moves, {state: []}, {state: ()})
             return here.stop(frozenset({state}))
-        after = aftermath(self.moves, state, self.is_silent)
+        after = aftermath(self.moves, state, self.is_silent, due=True)
         stops = [after.stop(part) for part in after.stays()]
         if after.whole or any(not stop.broken for stop in stops):
             return min(stops, key=lambda stop: (len(stop.broken), len(stop.path)), default=None)

@@ -31,7 +31,8 @@ def evidence(names: Mapping[Identifiers, Sequence[str]]) -> Evidence:
         found = (record for witness in WITNESSES for record in witness(step))
         return (*cached.records(before, firing, after), *found) if names[Prefixes] else tuple(found)
 
-    return Evidence(records, cached.forced if names[Prefixes] else forced(workers))
+    follows = cached.forced if names[Prefixes] else forced(workers)
+    return Evidence(records, follows, owed=("clear-failure",))
 
 
 def _chosen(firing: Firing) -> dict[str, int]:

@@ -7,7 +7,7 @@ run of the model where the two agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -85,11 +85,13 @@ class Evidence:
     records: of each step, in the order in which one witness writes. forced: the state after
     something was observed though no transition allows it (such as a token that is delivered
     twice), of the state before; None where nothing is known of that. Both are plain functions, and
-    decide nothing of what the world does.
+    decide nothing of what the world does. owed: the names of properties that say what whoever
+    writes must have got by the end of a record.
     """
 
     records: Records
     forced: Callable[[Any, Observation], Any | None] | None = None
+    owed: Collection[str] = ()
 
 
 def evidence_of(system: System) -> Evidence:

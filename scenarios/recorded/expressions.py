@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -76,18 +76,27 @@ def path(name: str) -> Callable[[Any], Any]:
     if len(parts) == 1:
         return lambda record: record.get(name)
     steps = [int(part) if part.isdecimal() else part for part in parts]
-    heads = {".".join(parts[: end + 1]) for end in range(len(parts))}
+    dotted = [heads(parts[depth:], 2) for depth in range(len(parts))]
 
     def get(record: Any) -> Any:
-        found = record
+        found, depth = record, 0
         try:
             for step in steps:
                 found = found[step]
+                depth += 1
         except (KeyError, IndexError, TypeError):
-            return None if heads.isdisjoint(record) else _walk(record, parts)
+            here = found if type(found) is dict else ()
+            if dotted[depth].isdisjoint(here) and dotted[0].isdisjoint(record):
+                return None
+            return _walk(record, parts)
         return found
 
     return get
+
+
+def heads(parts: Sequence[str], least: int = 1) -> frozenset[str]:
+    """The names that a field may have which a path of these parts begins with."""
+    return frozenset(".".join(parts[:end]) for end in range(least, len(parts) + 1))
 
 
 def _walk(node: Any, parts: list[str]) -> Any:
@@ -99,8 +108,8 @@ def _walk(node: Any, parts: list[str]) -> Any:
     if isinstance(node, dict):
         for end in range(1, len(parts) + 1):
             key = ".".join(parts[:end])
-            if key in node:
-                return _walk(node[key], parts[end:])
+            if key in node and (found := _walk(node[key], parts[end:])) is not None:
+                return found
     return None
 
 
@@ -367,6 +376,22 @@ def one_of(place: Place) -> frozenset[str] | None:
     if place.is_list:
         return frozenset(text_of(item.value) for item in place.items())
     return None
+
+
+def demanded(place: Place) -> frozenset[str]:
+    """The fields without which a line does not meet the conditions."""
+    entries = place.entries() or {}
+    return frozenset(name for name, item in entries.items() if _demands(item))
+
+
+def _demands(place: Place) -> bool:
+    """Whether a condition is never met by a field that is not there."""
+    values = one_of(place)
+    if values is not None:
+        return text_of(None) not in values
+    found = (place.entries() or {}) if place.is_map else {}
+    present = found["present"].value is True if "present" in found else False
+    return present or "matches" in found or "has" in found
 
 
 def _test(get: Get, place: Place) -> Test | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.evidence.operators import OPERATOR
 from rackproof.model.scope import MOST_FAULTS
-from rackproof.scenarios.recorded.story import NOBODY, Story
+from rackproof.scenarios.recorded.story import NOBODY, Story, whole
 
+GONE: Final = "disconnected"
 LEADS_TO: Final[Mapping[str, Collection[str]]] = {
     "cannot-connect": ("crash", "hang"),
-    "disconnected": ("crash", "hang", "disconnect"),
+    GONE: ("crash", "hang", "disconnect"),
     "worker-removed": ("crash", "hang"),
     "response-timeout": ("hang",),
     "engine-shutdown": ("drain",),
@@ -44,14 +45,28 @@ def faults(story: Story, workers: Collection[str], paired: bool) -> dict[str, in
 def _suspected(story: Story, workers: int) -> Counter[str]:
     """What may be behind each failure; anything, where failures may not have been told of."""
     found: Counter[str] = Counter()
-    for values in story.failed:
-        found.update(LEADS_TO.get(str(values.get("error")), _ANY))
-    told = story.complete.get(FRONTEND, NOBODY)
-    if "failed" not in told or (story.has_failed and not story.failed):
-        found |= Counter(dict.fromkeys(_ANY, workers))
-    elif story.has_failed:
-        found |= Counter(crash=workers)  # of those that it was not sent to
-    return found
+    for error, came in _failures(story):
+        # A stream that has begun is not given up because its worker left discovery.
+        found.update(
+            set(LEADS_TO.get(error, _ANY)) - ({"hang"} if came and error == GONE else set())
+        )
+    if "failed" not in story.complete.get(FRONTEND, NOBODY) or (story.is_failed and not found):
+        return found | Counter(dict.fromkeys(_ANY, workers))
+    # Whoever it was not sent to must be gone too, where it was given up.
+    return found | Counter(crash=workers) if story.is_failed else found
+
+
+def _failures(story: Story) -> Iterator[tuple[str, bool]]:
+    """The errors of attempts, and whether tokens had come from each."""
+    start, errors = 0, list[str]()
+    for seen in story.frontend:
+        told = whole(seen.values.get("delivered"))
+        if seen.kind == "dispatch" and told is not None:
+            yield from ((error, told > start) for error in errors)
+            start, errors = told, []
+        elif seen.kind == "failed":
+            errors.append(str(seen.values.get("error")))
+    yield from ((error, len(story.tokens) > start) for error in errors)
 
 
 def _may_leave(story: Story) -> bool:

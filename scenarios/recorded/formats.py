@@ -13,6 +13,8 @@ from rackproof.scenarios.recorded.lines import Tell
 
 Lines = Iterable[tuple[int, str, bool]]
 Records = Iterator[tuple[int, Record]]
+EVENT: Final = "data"
+"""The field of what a line of Server-Sent Events says."""
 MOST_DOCUMENT: Final = 64 << 20
 """A document over many lines is held whole, up to this many letters."""
 
@@ -73,7 +75,7 @@ def unwrapped(records: Records, name: str, tell: Tell) -> Records:
         if isinstance(line, str):
             data = _event_data(line, number, tell)
             if data is not None:
-                record["data"] = data
+                record[EVENT] = data
         elif line is not None:
             tell(number, f"{name}: is no text")
         yield number, record
@@ -84,7 +86,7 @@ def sse(lines: Lines, tell: Tell) -> Records:
     for number, line, _ended in lines:
         data = _event_data(line, number, tell)
         if data is not None:
-            yield number, {"data": data}
+            yield number, {EVENT: data}
 
 
 def _event_data(line: str, number: int, tell: Tell) -> Any:

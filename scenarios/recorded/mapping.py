@@ -7,8 +7,10 @@ lines tell. It is read once, and compiled.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,8 @@ from rackproof.scenarios.recorded.expressions import (
     Record,
     Test,
     Value,
+    demanded,
+    heads,
     one_of,
     path,
     read_field,
@@ -32,7 +36,7 @@ from rackproof.scenarios.recorded.expressions import (
     read_value,
     text_of,
 )
-from rackproof.scenarios.recorded.formats import FORMATS
+from rackproof.scenarios.recorded.formats import EVENT, FORMATS
 from rackproof.scenarios.worlds import InputError
 
 FOLDER: Final = Path(__file__).parent / "mappings"
@@ -109,12 +113,13 @@ class Rule:
     """What some lines of a file tell; without a kind they tell nothing, but may be learnt from.
 
     rest: fields that are no values of their own where all the others are; None if it is not so.
-    aside_of: where a map of what is told beside stands.
+    aside_of: where a map of what is told beside stands. demands: fields that a line must have.
     """
 
     line: int
     tests: tuple[tuple[str, Test], ...] = ()
     equals: Mapping[str, frozenset[str]] = field(factory=dict)
+    demands: frozenset[str] = frozenset()
     memories: tuple[Test, ...] = ()
     each: Each | None = None
     witness: Named = None
@@ -184,18 +189,47 @@ class Section:
     rules: tuple[Rule, ...] = ()
 
     def chooser(self) -> Callable[[Record], Sequence[Rule]]:
-        """The rules that may be meant by a line, by the field that tells most of them apart."""
-        counts: dict[str, int] = {}
-        for rule in self.rules:
-            for name in rule.equals:
-                counts[name] = counts.get(name, 0) + 1
-        if not counts:
-            return lambda _record: self.rules
-        best = max(sorted(counts), key=lambda name: counts[name])
-        return _chooser(self.rules, best)
+        """The rules that may be meant by a line: by the field that tells most of them apart, or if
+        there is none, by which fields the line has.
+        """
+        counts = Counter(name for rule in self.rules for name in rule.equals)
+        best, count = max(sorted(counts.items()), key=itemgetter(1), default=("", 0))
+        return _by_value(self.rules, best) if 2 * count > len(self.rules) else _by_shape(self.rules)
 
 
-def _chooser(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[Rule]]:
+SHAPES: Final = 256
+"""For how many sets of fields it is kept which rules may be meant."""
+
+
+def _by_shape(rules: tuple[Rule, ...]) -> Callable[[Record], Sequence[Rule]]:
+    known: dict[tuple[object, ...], Sequence[Rule]] = {}
+
+    def choose(record: Record) -> Sequence[Rule]:
+        event = record.get(EVENT)
+        inner = tuple(event) if type(event) is dict else None
+        shape = (*record, inner)
+        found = known.get(shape)
+        if found is None:
+            found = [
+                rule for rule in rules if all(_may_have(record, name) for name in rule.demands)
+            ]
+            if len(known) < SHAPES:
+                known[shape] = found
+        return found
+
+    return choose
+
+
+def _may_have(record: Record, name: str) -> bool:
+    """Whether a line whose fields, and whose event's fields, have these names may have another."""
+    parts = name.split(".")
+    event = record.get(EVENT)
+    if parts[0] == EVENT and len(parts) > 1 and EVENT in record and isinstance(event, dict):
+        return not heads(parts[1:]).isdisjoint(event) or not heads(parts, 2).isdisjoint(record)
+    return not heads(parts).isdisjoint(record)
+
+
+def _by_value(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[Rule]]:
     values = {value for rule in rules for value in rule.equals.get(name, ())}
     others = tuple(rule for rule in rules if name not in rule.equals)
     chosen = {
@@ -436,6 +470,7 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
         line=place.line,
         tests=read_tests(when) if when is not None else (),
         equals=equal,
+        demands=demanded(when) if when is not None and when.is_map else frozenset(),
         memories=read_memories(found["remembered"]) if "remembered" in found else (),
         each=_each(found["each"]) if "each" in found else None,
         witness=witness,

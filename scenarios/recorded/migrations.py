@@ -31,7 +31,8 @@ class Migration:
     error: what the frontend gave it up for. fault: what the operator had done to its worker, if
     anything. to: where the next attempt went; None where there was none. handed_over: whether that
     one was prefilled elsewhere, so that its KV was moved. delivered: tokens the client had by then.
-    detection_s: from the fault until the frontend knew. stall_s: between the last token before and
+    detection_s: from the fault, or from when the attempt was sent to a worker that had it already,
+    until the frontend knew. stall_s: between the last token before and
     the first after it; usual_s: the median between two others. Each is None where no log tells it
     (or none that can be compared, which ``untold`` says).
     """
@@ -123,8 +124,8 @@ class _Told:
     ) -> Migration:
         values = one.observation.values
         worker = self.called(values.get("worker", "unknown"))
-        fault, detection_s, untold = self._noticed(one, worker)
         attempt = values.get("attempt", 0)
+        fault, detection_s, untold = self._noticed(one, worker, self._sent(attempt, worker))
         return Migration(
             attempt if isinstance(attempt, int) else 0,
             worker,
@@ -159,7 +160,19 @@ class _Told:
                 had = sent if isinstance(sent, int) else None
         return to, handed_over, had
 
-    def _noticed(self, one: Noted, worker: str) -> tuple[str | None, float | None, str | None]:
+    def _sent(self, attempt: Value, worker: str) -> float | None:
+        """When an attempt was sent to a worker."""
+        sent = (one for one in self.frontend if one.observation.kind in ("dispatch", "decode"))
+        for one in sent:
+            values = one.observation.values
+            there = self.called(values.get("worker", "unknown"))
+            if values.get("attempt") == attempt and there == worker:
+                return one.observation.time
+        return None
+
+    def _noticed(
+        self, one: Noted, worker: str, sent: float | None
+    ) -> tuple[str | None, float | None, str | None]:
         """The fault behind a failure, how long ago it was, and why that is not known."""
         faults = [f for f in self.faults.get(worker, ()) if f.observation.kind in FAULTS]
         at = one.observation.time
@@ -172,5 +185,6 @@ class _Told:
         for fault in reversed(comparable):
             then = fault.observation.time
             if then is not None and at - then > -WRITTEN_LATE_S:
-                return fault.observation.kind, max(0.0, at - then), None
+                since = then if sent is None else max(then, sent)
+                return fault.observation.kind, max(0.0, at - since), None
         return None, None, "no operator tells of a fault there before"

@@ -176,9 +176,8 @@ def _is_ended(story: Story) -> bool:
 def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed: bool) -> Numbers:
     """Which positions are kept: all of them, where tokens have none and may come twice."""
     labelled = all("position" in seen.values for seen in story.tokens)
-    may_repeat = not worlds.is_plain or len(story.tokens) > story.max_tokens
     near: Iterable[int] = range(story.most + 1)
-    if collapsed and (labelled or not may_repeat):
+    if collapsed and (labelled or worlds.is_plain):
         around = story.tokens[story.max_tokens - 1 : story.max_tokens + 1]
         near = [int(seen.values["position"]) for seen in around if labelled]
         near += _turns(story)

@@ -179,6 +179,12 @@ class Story:
         """Whether an attempt failed, or all of the request."""
         return bool(self.failed) or any(seen.kind == "error" for seen in self.client)
 
+    @property
+    def is_failed(self) -> bool:
+        """Whether the request came to nothing, as far as is known."""
+        given_up = any(seen.values.get("outcome") == "failed" for seen in self.frontend)
+        return given_up or any(seen.kind == "error" for seen in self.client)
+
     def done_to(self, workers: Sequence[str] | Mapping[str, str], witness: str) -> list[Noted]:
         """What an operator did to some of the workers, or discovery said of them."""
         return [

@@ -129,6 +129,12 @@ def test_a_message_that_comes_twice_is_rejected_there(log: Path, line: int) -> N
     assert [(answer, at) for _, answer, at in found] == [(REJECTED, line + 1)]
 
 
+def test_a_message_that_comes_again_later_is_rejected_there(log: Path) -> None:
+    lines = lines_of([(0, [stored(1)]), (1, [stored(2)]), (2, [stored(3)]), (3, [removed(3)])])
+    found = answers(log, [*lines[:3], lines[1], *lines[3:]])
+    assert found == [("event 1, once more, of w0", REJECTED, 4)]
+
+
 @pytest.mark.parametrize("line", range(1, 11))
 def test_a_message_that_is_dropped_is_a_gap_unless_nothing_shows_it(log: Path, line: int) -> None:
     lines = capture()
@@ -244,8 +250,8 @@ def test_a_gap_is_told_and_what_it_hides_is_not_held_against_anyone(log: Path) -
     assert reasons == {
         None,
         "there is no record of what is missing",
-        "there is no event that stored its parent",
-        "there is no event that stored the block",
+        "there is no record of whether its parent was there",
+        "there is no record of whether the block was there",
     }
 
 
@@ -437,6 +443,24 @@ def test_what_a_recorder_of_dynamo_has_is_read_worker_by_worker(log: Path) -> No
     assert kv_mapping(log) == "dynamo-kv"
     wrong = [*lines[:5], recorded(5, {"removed": {"block_hashes": [2]}})]
     assert answers(log, wrong) == [("block 2 of worker 7", REJECTED, 6)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1, 2]", '["a", 1, {}]', '{"seq": 1, "payload": "x"}', '{"time": 1}', "\x93", "x"]
+)
+def test_what_has_no_kv_events_is_not_taken_for_it(log: Path, text: str) -> None:
+    log.write_text(text)
+    assert kv_mapping(log) is None
+
+
+@pytest.mark.parametrize("way", ["stream", "decoded"])
+def test_a_file_is_recognised_by_a_first_message_of_any_length(tmp_path: Path, way: str) -> None:
+    batch = [0.0, [stored(1) | {"token_ids": [2**30] * 30_000}]]
+    message = ["", 0, batch]
+    packed = json.dumps(message).encode() if way == "decoded" else msgpack.packb(message)
+    (tmp_path / "w0").write_bytes(packed)
+    assert kv_mapping(tmp_path / "w0") == "vllm-kv"
+    assert len(list(batches(tmp_path / "w0", no_doubt, None))) == 1
 
 
 def test_a_folder_stands_for_the_files_with_kv_events_in_it(tmp_path: Path) -> None:

@@ -71,6 +71,11 @@ def test_a_fault_that_is_written_down_just_after_it_was_noticed_is_its_own() -> 
     assert (found.fault, found.detection_s) == ("crash", 0.0)
 
 
+def test_what_is_sent_to_a_worker_that_hangs_already_is_noticed_from_then_on() -> None:
+    (found,) = of(OWN, noted("operator", "hang", 0.2, worker="w0"))
+    assert round(found.detection_s or 0, 6) == 3.3, "from 0.9, when it was sent"
+
+
 def test_where_no_attempt_follows_nothing_is_a_stall() -> None:
     (found,) = of([*OWN[:2], *OWN[3:6]])
     assert (found.to, found.path, found.stall_s) == (None, "given up", None)

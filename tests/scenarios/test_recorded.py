@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.recorded import reader
-from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS
+from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS, path
 from rackproof.scenarios.recorded.formats import FORMATS
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
@@ -491,6 +491,26 @@ def test_counts_of_the_largest_capture() -> None:
     notes = observed(CAPTURES / "zombie_lim3_tmo3_round-robin")
     counts = Counter(noted.observation.kind for noted in notes if noted.about)
     assert (counts["token"], counts["emitted"], counts["over"]) == (100, 101, 5)
+
+
+@pytest.mark.parametrize(
+    ("record", "value"),
+    [
+        ({"a": {"b": {"c": 1}}}, 1),
+        ({"a.b.c": 1}, 1),
+        ({"a.b": {"c": 1}}, 1),
+        ({"a": {"b.c": 1}}, 1),
+        ({"a": {"b": {}}, "a.b": {"c": 1}}, 1),
+        ({"a": [{"b": 2}]}, None),
+        ({"a": "text"}, None),
+        ({"a": {"b": None}}, None),
+        ({}, None),
+    ],
+)
+def test_a_path_may_go_through_names_with_dots(record: dict[str, object], value: object) -> None:
+    assert path("a.b.c")(record) == value
+    assert path("a.0.b")({"a": [{"b": 2}]}) == 2
+    assert path("a.7.b")({"a": [{"b": 2}]}) is None
 
 
 # -- the document -----------------------------------------------------------------------------

@@ -8,6 +8,8 @@ each ``[topic, seq, payload]``.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +39,8 @@ MAPPINGS: Final = {
 PIECE: Final = 1 << 16
 LONGEST: Final = 64 << 20
 """The longest line, and the largest message, in bytes."""
+LOOKED_AT: Final = 100
+"""Lines by which a file is recognised."""
 MISTAKES: Final = (msgpack.UnpackException, ValueError, TypeError, OverflowError)
 """What comes of bytes that are no MessagePack."""
 
@@ -44,31 +48,27 @@ MISTAKES: Final = (msgpack.UnpackException, ValueError, TypeError, OverflowError
 def kv_mapping(path: Path) -> str | None:
     """Which of the mappings a file is written by; None where it has no KV events."""
     with path.open("rb") as file:
-        head = file.read(PIECE)
-    if head.lstrip()[:1] not in (b"{", b"["):
-        return "vllm-kv" if _is_stream(head) else None
-    for line in head.splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        found = _recognised(value)
-        if found:
-            return found
+        if not _is_text(file.read(PIECE)):
+            _, value = next(_objects(path, lambda _: None), (None, None))
+            return "vllm-kv" if _is_message(value) else None
+        file.seek(0)
+        for line in itertools.islice(iter(lambda: file.readline(LONGEST), b""), LOOKED_AT):
+            with contextlib.suppress(ValueError, RecursionError):
+                found = _recognised(json.loads(line))
+                if found is not None:
+                    return found
     return None
 
 
-def _is_stream(head: bytes) -> bool:
-    """Whether bytes begin with [topic, seq, payload] in MessagePack."""
-    if head[:1] not in (b"\x92", b"\x93"):
-        return False
-    unpacker = msgpack.Unpacker(raw=False, strict_map_key=False)
-    unpacker.feed(head)
-    try:
-        value = unpacker.unpack()
-    except MISTAKES:
-        return False
-    return isinstance(value, list) and len(value) in (2, 3)
+def _is_text(head: bytes) -> bool:
+    """Whether a file that begins so has lines of JSON."""
+    return head.lstrip()[:1] in (b"{", b"[", b"")
+
+
+def _is_message(value: object) -> bool:
+    """Whether a value looks like a number and a batch, which may still be packed."""
+    numbered = _numbered(value)
+    return numbered is not None and (isinstance(numbered[2], bytes) or vllm.is_batch(numbered[2]))
 
 
 def _recognised(value: object) -> str | None:
@@ -77,7 +77,7 @@ def _recognised(value: object) -> str | None:
         return "trtllm-kv"
     if dynamo.is_recorded(value):
         return "dynamo-kv"
-    if vllm.is_batch(value) or _numbered(value) is not None:
+    if vllm.is_batch(value) or _is_message(value):
         return "vllm-kv"
     if isinstance(value, dict) and isinstance(value.get("frames"), list):
         return "dynamo-kv" if len(value["frames"]) == 4 else "vllm-kv"
@@ -90,9 +90,9 @@ def batches(path: Path, doubt: Callable[[Doubt], None], mapping: str | None) -> 
     mapping: what vLLM and SGLang write alike is read by its rules; by default by those of vLLM.
     """
     with path.open("rb") as file:
-        first = file.read(PIECE).lstrip()[:1]
+        text = _is_text(file.read(PIECE))
     rules = MAPPINGS[mapping] if mapping in ("vllm-kv", "sglang-kv") else Rules()
-    for place, value in (_lines if first in (b"{", b"[", b"") else _objects)(path, doubt):
+    for place, value in (_lines if text else _objects)(path, doubt):
         try:
             yield from _read(path.stem, value, place, rules)
         except Unreadable as error:

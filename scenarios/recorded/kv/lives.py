@@ -21,8 +21,8 @@ from rackproof.scenarios.recorded.kv.worlds import WORKER, Worlds, case, complet
 
 KINDS: Final = complete("stored", "removed", "cleared", "missing")
 NAMES: Final = ("prefix-0", "prefix-1")
-UNSEEN: Final = "event that stored the block"
-PARENT_UNSEEN: Final = "event that stored its parent"
+UNSEEN: Final = "record of whether the block was there"
+PARENT_UNSEEN: Final = "record of whether its parent was there"
 """What is not there, in words that are the same for every block, so that it is explained once."""
 REMEMBERED: Final = 100_000
 """How many blocks of a cache that was not empty at the start are remembered to be gone."""

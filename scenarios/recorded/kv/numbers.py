@@ -9,7 +9,7 @@ together as long as 0 stays 0, equal ones equal, and the next one the next one.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
@@ -52,44 +52,47 @@ class Start:
 class Numbers:
     """The numbers of one publisher, as far as they were read.
 
-    due: the number that comes next. seen: what the batches of late were, by their numbers.
+    due: the number that comes next. seen: hashes of the batches of late, by their numbers.
     """
 
     publisher: str
     due: int | None = None
     last: Batch | None = None
     start: Start | None = None
-    seen: OrderedDict[int, Hashable] = field(factory=OrderedDict)
+    seen: OrderedDict[int, int] = field(factory=OrderedDict)
 
     def turn(self, batch: Batch) -> Turn:
         """How a batch goes on from the ones before."""
-        number = batch.number
-        assert number is not None
+        number = _number(batch)
         if self.due is None:
             return Turn.BEGINS if number in batch.rules.first else Turn.JOINED
         if number >= self.due:
             return Turn.ON if number == self.due else Turn.GAP
         fresh = batch.time is None and number in batch.rules.first
-        if not fresh and self.seen.get(number) == batch.same:
+        if not fresh and self.seen.get(number) == hash(batch.same):
             return Turn.AGAIN
         return Turn.RESTART if number in batch.rules.first else Turn.BACK
 
     def take(self, batch: Batch, worlds: Worlds) -> tuple[Turn, list[Case]]:
         """Go on with a batch: how, and the case of the run of numbers that it ends, if it does."""
-        turn, found = self.turn(batch), []
-        if turn is not Turn.ON:
-            found = list(self.ended(worlds))
-            self.start = Start(turn, batch, self.last)
+        turn = self.turn(batch)
+        if turn is Turn.ON:
+            self._went_on(batch)
+            return turn, []
+        found = list(self.ended(worlds))
+        self.start = Start(turn, batch, self.last)
         if turn is Turn.AGAIN:
             found += self.ended(worlds)
-            return turn, found
-        number = batch.number
-        assert number is not None
+        else:
+            self._went_on(batch)
+        return turn, found
+
+    def _went_on(self, batch: Batch) -> None:
+        number = _number(batch)
         self.last, self.due = batch, number + 1
-        self.seen[number] = batch.same
+        self.seen[number] = hash(batch.same)
         if len(self.seen) > REMEMBERED:
             self.seen.popitem(last=False)
-        return turn, found
 
     def ended(self, worlds: Worlds) -> Iterator[Case]:
         """The case of the run of numbers that was read last."""
@@ -104,9 +107,9 @@ class Numbers:
 def _case(publisher: str, start: Start, behind: Batch | None, worlds: Worlds) -> Case:
     """The case of a turn, with small numbers."""
     small = SMALL[start.turn]
-    repeated = start.turn is Turn.BACK and _number(start.before) == _number(start.batch)
-    due = 1 if repeated else small.due
-    log = [_event("event", start.before, due)] if start.before and due else []
+    repeated = start.before is not None and _number(start.before) == _number(start.batch)
+    due = small.due - repeated
+    log = [_event("event", start.before, due)] if start.before else []
     for number in small.missing:  # that it was used, the next one shows
         log += [_event(kind, start.batch, number) for kind in ("event", "missing")]
     log += [_event("event", start.batch, small.first)]
@@ -118,8 +121,9 @@ def _case(publisher: str, start: Start, behind: Batch | None, worlds: Worlds) ->
 
 @frozen
 class Small:
-    """The numbers of a turn in its world: which is due at the start, which are missing, and which
-    one comes first; and the faults that may be behind it.
+    """The numbers of a turn in its world: which is due at the start (one less, where the number
+    before is the same as the one that comes), which are missing, and which one comes first; and the
+    faults that may be behind it.
     """
 
     due: int
@@ -133,7 +137,7 @@ SMALL: Final = {
     Turn.JOINED: Small(1, (), 1),
     Turn.GAP: Small(1, (2,), 3, LOST),
     Turn.RESTART: Small(1, (), 0, (RESTART,)),
-    Turn.AGAIN: Small(1, (), 1),
+    Turn.AGAIN: Small(2, (), 1),
     Turn.BACK: Small(2, (0,), 1, (*LOST, RESTART)),
 }
 """One that is missing stands for any that are: none of them says anything."""

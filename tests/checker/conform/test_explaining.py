@@ -10,7 +10,7 @@ import pytest
 import recorded
 from attrs import evolve
 from random_worlds import random_world
-from switched import Mode, move, never, setting
+from switched import Mode, move, never, random_setting, setting
 from switched import World as Walk
 from worlds import WORLDS, pool, stream
 
@@ -18,6 +18,7 @@ from rackproof.checker.conform.explain import explain
 from rackproof.checker.conform.explainer import Explainer
 from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.search import Limits
+from rackproof.checker.repair.switches import switches
 from rackproof.model.kernel import (
     Evidence,
     Firing,
@@ -425,3 +426,26 @@ def test_an_answer_does_not_depend_on_what_was_explained_before() -> None:
     behind = [_told(other.explain(case)) for case in reversed(cases)]
     assert ahead == behind[::-1]
     assert next(successors(system, system.initial), None) is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_change_is_passed_over_that_would_explain_a_record(seed: int) -> None:
+    system = random_setting(seed).system
+    names = frozenset((RUN, each.name.replace("_", "-")) for each in system.transitions)
+    every = sorted(names)
+    known = switches(system)
+    for log in itertools.product(every[:6], repeat=2):
+        seen = tuple(Observation(*each) for each in log)
+        case = Case("walk", system, (seen,), names)
+        found = explain(case, changes=True)
+        if found.answer is Answer.REJECTED:
+            tried = []
+            for index, switch in enumerate(known.all):
+                for value in switch.mechanism.values:
+                    present = known.present
+                    changed = known.at((*present[:index], value, *present[index + 1 :]))
+                    if explain(evolve(case, system=changed)).answer is Answer.ACCEPTED:
+                        tried.append(
+                            f"{switch.name}: {str(getattr(value, 'value', value)).lower()}"
+                        )
+            assert list(found.changes) == tried

@@ -1,0 +1,361 @@
+"""What was recorded of requests, as cases: their worlds, their logs, and what was taken out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import recorded
+from attrs import evolve
+
+from rackproof.checker.conform.explain import explain
+from rackproof.checker.conform.outcome import Answer, Explained
+from rackproof.model.kernel import Message, Observation, Place, System
+from rackproof.model.kernel.evidence import Case
+from rackproof.model.request import TERMINAL
+from rackproof.scenarios.recorded.collapse import numbers
+from rackproof.scenarios.recorded.everybody import Everybody
+from rackproof.scenarios.recorded.noted import Noted
+from rackproof.scenarios.recorded.serving import case, cases
+from rackproof.scenarios.recorded.shapes import Shape, Worlds
+from rackproof.scenarios.schema import Bundled
+
+WHOLE = {
+    "client": "token finish usage error end left",
+    "frontend": "dispatch decode failed done over",
+    "operator": "crash hang resume drain restart",
+    "w0": "started emitted finished",
+    "w1": "started emitted finished",
+}
+MOST = 2
+CALLED = {"worker-0": "w0", "worker-1": "w1"}
+ABOUT = "r"
+
+
+def dynamo(**mechanisms: object) -> Worlds:
+    named = {name.replace("_", "-"): value for name, value in mechanisms.items()}
+    return Worlds(Bundled(stack="dynamo", mechanisms=named))
+
+
+def note(text: str, line: int = 0, about: str | None = ABOUT) -> Noted:
+    """``client token position=3 (worker=w0)`` as a note; its time is its line."""
+    plain, _, beside = text.partition(" (")
+    witness, kind, *rest = plain.split()
+    values, aside = (dict(map(_value, items)) for items in (rest, beside.split()))
+    seen = Observation(witness, kind, values, aside, Place("log", line), float(line))
+    return Noted(None if witness in ("operator", "discovery") else about, seen, "clock")
+
+
+def _value(item: str) -> tuple[str, Any]:
+    name, _, value = item.strip(")").partition("=")
+    plain = {"true": True, "false": False}.get(value, value)
+    return name, int(value) if value.lstrip("-").isdigit() else plain
+
+
+def notes(*texts: str) -> list[Noted]:
+    return [note(text, line) for line, text in enumerate(texts, 1)]
+
+
+def facts(*who: str, workers: Iterable[str] = ("w0", "w1"), allowed: int = 2) -> list[Noted]:
+    """What is known beside: which logs are whole, the workers, and what the client asked for."""
+    wholes = [Observation("facts", "complete", {"by": name, "kinds": WHOLE[name]}) for name in who]
+    known = [Observation("facts", "worker", {"name": name}) for name in workers]
+    told = [Noted(None, each, "clock") for each in (*wholes, *known)]
+    return [*told, Noted(ABOUT, Observation("facts", "asked", {"max-tokens": allowed}), "clock")]
+
+
+def one(found: Iterable[Noted], worlds: Worlds | None = None) -> Case:
+    (made,) = cases(found, worlds or dynamo())
+    return made
+
+
+def answer(found: Iterable[Noted], worlds: Worlds | None = None) -> Answer:
+    return explain(one(found, worlds)).answer
+
+
+MIGRATED = (
+    "frontend dispatch attempt=0 worker=w0 delivered=0",
+    "client token position=0 (worker=w0)",
+    "operator crash worker=w0",
+    "frontend failed attempt=0 worker=w0 error=disconnected",
+    "frontend dispatch attempt=1 worker=w1 delivered=1 (from=w0)",
+    "client token position=1 (worker=w0)",
+    "client finish (reason=length)",
+    "client usage prompt=8 completion=2",
+    "client end",
+    "frontend done attempt=1 worker=w1",
+    "frontend over outcome=done",
+)
+SERVED = (
+    "frontend dispatch attempt=0 worker=w1 delivered=0",
+    *(f"client token position={i}" for i in range(2)),
+    "client finish (reason=length)",
+    "client usage prompt=7 completion=2",
+    "client end",
+    "frontend done attempt=0 worker=w1",
+    "frontend over outcome=done",
+)
+THREE = ("client", "frontend", "operator")
+
+
+def test_a_request_that_migrated_has_a_world_of_what_befell_it() -> None:
+    found = one([*facts(*THREE), *notes(*MIGRATED)])
+    assert isinstance(found.key, tuple)
+    assert found.key[1] == Shape(
+        roles=(("aggregated", 2),), tokens=2, max_tokens=2, retry_limit=1, faults=(("crash", 1),)
+    )
+    assert found.called == CALLED
+    client, frontend = found.logs
+    assert [(each.witness, each.kind) for each in client][:3] == [
+        ("client", "token"),
+        ("operator", "crash"),
+        ("client", "token"),
+    ]
+    assert frontend[2].values == {"attempt": 1, "worker": "worker-1", "delivered": 1}
+    assert frontend[2].aside == {"from": "worker-0"}
+    assert not found.missing
+    assert found.ended
+    told = explain(found)
+    assert told.answer is Answer.ACCEPTED
+    assert [(each.prop, each.predicted) for each in told.broken] == [("usage-exact", True)]
+    assert [(each.said, each.truth) for each in told.misattributed] == [("worker-0", "worker-1")]
+
+
+def test_a_request_that_was_served_has_nothing_but_its_worker() -> None:
+    found = one([*facts(*THREE), *notes(*SERVED)])
+    assert isinstance(found.key, tuple)
+    assert found.key[1] == Shape((("aggregated", 1),), 2, 2, 1, faults=())
+    assert found.called == {"worker-0": "w1"}
+    assert explain(found).answer is Answer.ACCEPTED
+
+
+def test_cases_of_one_shape_have_one_system() -> None:
+    worlds = dynamo()
+    again = [evolve(each, about="s") if each.about else each for each in notes(*SERVED)]
+    first, second = cases([*facts(*THREE), *notes(*SERVED), *again], worlds)
+    assert first.system is second.system
+    assert first.key == second.key
+    assert one([*facts(*THREE), *notes(*SERVED)]).key != first.key  # of another stack
+
+
+@pytest.mark.parametrize(
+    ("without", "words"),
+    [("client", "whole stream of the client"), ("frontend", "whole log of the frontend")],
+)
+def test_without_a_log_nothing_is_accepted(without: str, words: str) -> None:
+    whole = [who for who in THREE if who != without]
+    kept = [text for text in MIGRATED if not text.startswith(without)]
+    told = explain(one([*facts(*whole), *notes(*kept)]))
+    assert told.answer is Answer.INCONCLUSIVE
+    assert words in str(told.reason)
+    assert answer([*facts(*whole), *notes(*MIGRATED)]) is Answer.INCONCLUSIVE
+
+
+def test_usage_that_the_frontend_counted_itself_is_not_more() -> None:
+    prompt = Noted(ABOUT, Observation("facts", "prompt", {"tokens": 8}), "clock")
+    told = explain(one([*facts(*THREE), prompt, *notes(*MIGRATED)]))
+    assert told.answer is Answer.ACCEPTED
+    assert not told.broken
+    fewer = Noted(ABOUT, Observation("facts", "prompt", {"tokens": 7}), "clock")
+    told = explain(one([*facts(*THREE), fewer, *notes(*MIGRATED)]))
+    assert told.answer is Answer.ACCEPTED
+    assert told.broken
+
+
+def test_what_another_request_did_to_a_worker_is_allowed_for() -> None:
+    failing = notes(
+        "frontend dispatch attempt=0 worker=w0 delivered=0",
+        "operator crash worker=w0",
+        "frontend failed attempt=0 worker=w0 error=disconnected",
+        "frontend over outcome=failed",
+        "client error",
+        "client end",
+    )
+    told = [*facts(*THREE), *failing]
+    assert answer(told) is Answer.REJECTED  # w1 was there to be tried
+    blame = note("frontend failed attempt=0 worker=w1 error=disconnected", 9, about="other")
+    mine = next(found for found in cases([*told, blame], dynamo()) if found.name == ABOUT)
+    explained = explain(mine)
+    assert explained.answer is Answer.ACCEPTED
+    assert any("Another request" in words for words in explained.assumed)
+    picture = mine.system.picture
+    assert picture is not None
+    drawn = {
+        picture.message(step.before, step.firing, step.after)
+        for step in explained.trace.steps
+        if step.firing.transition.name == "another_request_fails"
+    }
+    assert drawn == {Message("worker-1", "router")}
+
+
+def test_faults_that_nobody_wrote_down_are_assumed() -> None:
+    kept = [text for text in MIGRATED if not text.startswith("operator")]
+    assert answer([*facts("client", "frontend"), *notes(*kept)]) is Answer.ACCEPTED
+    told = [*facts(*THREE), *notes(*kept)]
+    assert answer(told) is Answer.REJECTED  # the operator's log is whole, and has no crash
+
+
+def test_an_error_that_a_frontend_cannot_tell_from_others_says_nothing() -> None:
+    texts = [text.replace("disconnected", "cannot-connect") for text in MIGRATED]
+    assert answer([*facts(*THREE), *notes(*texts)]) is Answer.ACCEPTED
+    texts = [text.replace("disconnected", "response-timeout") for text in MIGRATED]
+    assert answer([*facts(*THREE), *notes(*texts)]) is Answer.REJECTED
+
+
+def test_halves_are_told_from_what_is_known_of_workers() -> None:
+    halves = [
+        Noted(None, Observation("facts", "worker", {"name": "p", "role": "prefill"}), "clock"),
+        Noted(None, Observation("facts", "worker", {"name": "d", "instance": "77"}), "clock"),
+    ]
+    texts = (
+        "frontend dispatch attempt=0 worker=p delivered=0",
+        "frontend decode attempt=0 worker=77 delivered=0",
+        *SERVED[1:-2],
+        "frontend done attempt=0 worker=77",
+        "frontend over outcome=done",
+    )
+    found = one([*facts(*THREE, workers=()), *halves, *notes(*texts)])
+    assert found.called == {"prefill-0": "p", "decode-0": "d"}
+    assert explain(found).answer is Answer.ACCEPTED
+
+
+def test_numbers_that_are_none_say_nothing() -> None:
+    texts = (
+        "frontend dispatch attempt=0 worker=w1 delivered=none",
+        "client token position=zero",
+        "client token position=true",
+        *SERVED[3:],
+    )
+    odd = Noted(None, Observation("facts", "limit", {"retry-limit": "many"}), "clock")
+    assert answer([*facts(*THREE), odd, *notes(*texts)]) is Answer.ACCEPTED
+    strange = [note("client token position=-3", 3), *notes(*SERVED)]
+    assert answer([*facts(*THREE), *strange]) is Answer.REJECTED
+    far = [*notes(*SERVED[:2]), note(f"client token position={10**15}", 3), *notes(*SERVED[3:])]
+    assert answer([*facts(*THREE, allowed=10**12), *far]) is Answer.REJECTED
+
+
+# -- what is taken out ------------------------------------------------------------------------
+
+
+def test_what_is_kept_of_a_long_output() -> None:
+    log = [*range(20), None, *range(20, 60)]
+    kept = numbers([log], [20, 60], [], 60)
+    assert kept.kept == (0, 19, 20, 59)
+    assert [kept.of(count) for count in (0, 19, 20, 60)] == [0, 1, 2, 4]
+    assert [kept.originals[kept.of(count)] for count in (0, 19, 20, 60)] == [0, 19, 20, 60]
+    assert [position in kept for position in (0, 30, 19, -4)] == [True, False, True, True]
+
+
+def test_a_token_that_is_out_of_order_is_kept_with_its_neighbours() -> None:
+    for wrong in ([*range(30), 29, *range(30, 40)], [*range(20), *range(21, 40)]):
+        kept = numbers([wrong], [40], [], 40).kept
+        assert len(kept) < 15
+    swapped = [*range(10), 11, 10, *range(12, 40)]
+    assert {9, 10, 11, 12} <= set(numbers([swapped], [40], [], 40).kept)
+
+
+def test_an_output_of_any_length_has_a_small_world() -> None:
+    def served(length: int) -> Case:
+        tokens = [f"client token position={i}" for i in range(length)]
+        usage = f"client usage prompt=7 completion={length}"
+        texts = (SERVED[0], *tokens, SERVED[3], usage, *SERVED[5:])
+        return one([*facts(*THREE, allowed=length), *notes(*texts)], worlds)
+
+    worlds = dynamo()
+    assert served(40).system is served(3000).system
+    assert explain(served(3000)).answer is Answer.ACCEPTED
+
+
+def long_runs(worlds: Worlds) -> Iterator[Sequence[Noted]]:
+    """Runs of the model with an output of many tokens, as their logs."""
+    shape = Shape((("aggregated", 2),), 6, 6, 1, faults=(("crash", 1),))
+    system = worlds.of(shape)
+    for seed in range(400):
+        trace = recorded.random_run(system, 90, seed)
+        if trace.final.requests[0].phase in TERMINAL:
+            yield logged(recorded.observed(trace), seed)
+
+
+def logged(written: Iterable[Observation], seed: int) -> list[Noted]:
+    """Observations as notes of somebody who calls workers otherwise."""
+    chosen, found = random.Random(seed), list[Noted]()
+    for line, seen in enumerate(written, 1):
+        values = {k: CALLED.get(str(v), v) for k, v in seen.values.items()}
+        if seen.kind == "usage":
+            del values["more"]
+        named = evolve(seen, witness=CALLED.get(seen.witness, seen.witness), values=values)
+        named = evolve(named, aside={}, time=float(line))
+        clock = "one" if chosen.random() < 0.5 else seen.witness
+        about = None if seen.witness in ("operator", "discovery") else ABOUT
+        found.append(Noted(about, named, clock))
+    return found
+
+
+def spoiled(found: Sequence[Noted], seed: int) -> list[Noted]:
+    """Logs with a token of the client lost, doubled, or swapped with the next one."""
+    chosen = random.Random(seed)
+    where = [i for i, n in enumerate(found) if n.observation.kind == "token"]
+    if not where:
+        return list(found)
+    at = chosen.choice(where)
+    match seed % 3:
+        case 0:
+            return [*found[:at], *found[at + 1 :]]
+        case 1:
+            return [*found[: at + 1], *found[at:]]
+        case _:
+            later = next((i for i in where if i > at), at)
+            changed = list(found)
+            changed[at], changed[later] = changed[later], changed[at]
+            return changed
+
+
+def both(found: Sequence[Noted], worlds: Worlds) -> tuple[Explained, Explained]:
+    """What comes of logs with tokens taken out, and without."""
+    everybody, whole = Everybody(), [*facts(*WHOLE, allowed=6), *found]
+    for each in whole:
+        everybody.learn(each)
+    own = [each for each in whole if each.about is not None]
+    short = case(ABOUT, own, everybody, worlds)
+    long = case(ABOUT, own, everybody, worlds, collapsed=False)
+    assert len(short.system.initial.streams[0].attempts) == len(
+        long.system.initial.streams[0].attempts
+    )
+    return explain(short), explain(long)
+
+
+def test_taking_tokens_out_changes_no_answer() -> None:
+    worlds, taken, answers = dynamo(), 0, set[Answer]()
+    for seed, found in enumerate(long_runs(worlds)):
+        for logs in (found, spoiled(found, seed)):
+            short, long = both(logs, worlds)
+            assert short.answer is long.answer
+            assert (short.rejection is None) == (long.rejection is None)
+            if short.rejection and long.rejection:
+                assert short.rejection.at.place == long.rejection.at.place
+            assert {each.prop for each in short.broken} == {each.prop for each in long.broken}
+            answers.add(short.answer)
+            taken += sizes(long.case.system) - sizes(short.case.system)
+        if seed == MOST:
+            break
+    assert answers == {Answer.ACCEPTED, Answer.REJECTED}
+    assert taken > MOST
+
+
+def sizes(system: System) -> int:
+    return int(system.initial.max_tokens)
+
+
+def test_a_run_of_the_model_written_out_as_a_log_is_accepted() -> None:
+    worlds = dynamo(stream_timeout=True)
+    often = tuple((name, 1) for name in ("crash", "hang", "leave", "resume"))
+    system = worlds.of(Shape((("aggregated", 2),), 2, 2, 1, faults=often))
+    for seed in range(25):
+        trace = recorded.random_run(system, 60, seed)
+        if trace.final.requests[0].phase not in TERMINAL:
+            continue
+        written = recorded.observed(trace)
+        told = explain(one([*facts(*WHOLE), *logged(written, seed)], worlds))
+        assert told.answer is Answer.ACCEPTED, written
