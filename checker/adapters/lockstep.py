@@ -148,6 +148,7 @@ class Lockstep:
         self._operations = {o.name: o for o in made.operations if o.name in made.supported}
         self._done: set[Action] = set()
         self.broken: frozenset[str] = frozenset()
+        self.followed: tuple[Observation, ...] = ()
         self.is_stopped = False
         self.is_quiet = True
 
@@ -248,6 +249,16 @@ class Lockstep:
         if not resting:
             raise Diverged(self, None)
         self.broken = frozenset.intersection(*resting)
+
+    def follow(self) -> None:
+        """After something that nothing explains: wait until it is quiet, so that the rest of what
+        is seen is known too.
+        """
+        with suppress(AdapterFailed):
+            for _ in range(self.subject.limits.steps):
+                if not self._call("advance", self.implementation.advance):
+                    break
+            self.followed = tuple(self._call("observe", self.implementation.observe))
 
     # Looking
 

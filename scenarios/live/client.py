@@ -35,7 +35,8 @@ class Stream:
         self.tag, self.body = tag, body
         self.status: int | None = None
         self.tokens: list[int] = []
-        self.times: list[float] = []
+        self.times = [time.monotonic()]
+        self._over: float | None = None
         self.finish: str | None = None
         self.late: list[int] = []
         self.recanted = False
@@ -69,9 +70,11 @@ class Stream:
 
     @property
     def gap(self) -> float:
-        """The longest that its client waited between two tokens, in seconds."""
-        pairs = zip(self.times, self.times[1:], strict=False)
-        return max((later - sooner for sooner, later in pairs), default=0.0)
+        """The longest that its client waited, in seconds: for the first token, between two tokens,
+        or for the end.
+        """
+        pairs = zip(self.times, [*self.times[1:], self._over or time.monotonic()], strict=True)
+        return max(later - sooner for sooner, later in pairs)
 
     def wait(self, tokens: int | None = None, seconds: float = 60.0) -> bool:
         """Wait until the client has so many tokens, or for the end; whether that came."""
@@ -99,14 +102,14 @@ class Stream:
 
     def _run(self) -> None:
         try:
-            self._ask()
-            self._ended("done" if self.end is None else self.end)
-        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
-            self._ended("left" if self._left else f"{type(error).__name__}: {error}")
-        finally:
-            self._connection.close()
+            how = self._ask()
+        except Exception as error:  # whatever comes: nobody is left waiting
+            how = f"{type(error).__name__}: {error}"
+        self._connection.close()
+        self._ended("left" if self._left else how)
 
-    def _ask(self) -> None:
+    def _ask(self) -> str:
+        """Send the request and read what comes; how that ended."""
         sent = json.dumps(self.body)
         kind = {"Content-Type": "application/json"}
         self._connection.connect()
@@ -120,7 +123,7 @@ class Stream:
             text = response.read().decode("utf-8", "replace")
             self._lines.write(body=text)
             self.error = str(response.status)
-            return
+            return "done"
         last = ""
         while line := response.readline():
             text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -128,10 +131,7 @@ class Stream:
                 self._lines.write(line=text)
                 self._take(text)
                 last = text
-        if self._left:
-            raise ConnectionAbortedError
-        if last != "data: [DONE]":
-            self.end = "end"
+        return "done" if last == "data: [DONE]" else "end"
 
     def _take(self, line: str) -> None:
         if not line.startswith("data: ") or line == "data: [DONE]":
@@ -157,6 +157,7 @@ class Stream:
         else:
             self._lines.write(end=True)
         with self._news:
+            self._over = time.monotonic()
             self.end = how
             self._news.notify_all()
 

@@ -214,7 +214,8 @@ class _Trial:
         """Take the worker that waits for the one of the model that has this attempt."""
         holding = [w for w in self.live.workers.values() if _is_holding(w)]
         if holding and point.attempt < len(self.plan.serves):
-            self.bound[self.plan.serves[point.attempt]] = holding[-1]
+            last = max(holding, key=lambda worker: worker.emitted.seen[-1]["ts"])
+            self.bound[self.plan.serves[point.attempt]] = last
 
     def _worker(self, name: str) -> Worker:
         """The worker that stands for one of the model: its namesake, or one that is free."""

@@ -13,6 +13,27 @@ from rackproof.scenarios.loader import load
 DRILL = "scenarios/drills/zero-budget-migration.yaml"
 NO_DYNAMO = "RACKPROOF_DYNAMO_PYTHON"
 
+USAGE = """
+rackproof: 1
+name: a usage that counts what was generated as prompt
+protocol: {stack: dynamo}
+rack: {preset: nvl72, aggregated: 2}
+scope: {tokens: 2, faults: {crash: 1}}
+steps:
+- dispatch: {request: request-0, worker: worker-0}
+- start-stream: {request: request-0, attempt: attempt-0, worker: worker-0}
+- emit: {request: request-0, attempt: attempt-0, worker: worker-0}
+- receive: {request: request-0, attempt: attempt-0}
+- crash: {worker: worker-0}
+- notice: {request: request-0, attempt: attempt-0, worker: worker-0}
+- dispatch: {request: request-0, worker: worker-1}
+- start-stream: {request: request-0, attempt: attempt-1, worker: worker-1}
+- finish-with-last-token: {request: request-0, attempt: attempt-1, worker: worker-1}
+- receive: {request: request-0, attempt: attempt-1}
+- receive-finish: {request: request-0, attempt: attempt-1}
+then: {usage-exact: violated}
+"""
+
 
 @pytest.fixture
 def standing_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +94,10 @@ def test_a_prediction_that_is_confirmed(tmp_path: Path, capsys: pytest.CaptureFi
         "cannot_connect",
         "cannot_connect",
     ]
+    assert list(found["broken"]) == ["complete-output-succeeds", "no-blame-for-clients"]
+    first, *_, last = found["probes"]
+    assert (first["status"], first["health"], first["alive"]) == (503, "healthy", 2)
+    assert last["succeeded"]
     assert {path.name for path in out.iterdir()} >= {"events.jsonl", "sse_s0.jsonl", "fe.log"}
 
 
@@ -80,10 +105,11 @@ def test_a_prediction_that_is_confirmed(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_prediction_that_is_not_confirmed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the model has it that the mocker counts too much, the stand-in counts right."""
-    bug = "scenarios/bugs/dynamo-usage-inflated-by-migration.yaml"
+    """Where the model has it that a usage counts too much, the stand-in counts right."""
+    file = tmp_path / "usage.yaml"
+    file.write_text(USAGE)
     options = ["--out", str(tmp_path / "out"), "--scale", "3"]
-    assert run(["drive", "dynamo", bug, *options]) == Status.INCONCLUSIVE
+    assert run(["drive", "dynamo", str(file), *options]) == Status.INCONCLUSIVE
     assert "usage-exact: predicted by the model, not confirmed on the system" in (
         capsys.readouterr().out
     )

@@ -12,16 +12,14 @@ import pytest
 from attrs import evolve
 from standing_in import StandIn
 
-from rackproof.checker.replay import replay
 from rackproof.scenarios.live.client import FIRST, Stream
 from rackproof.scenarios.live.deployment import Deployment, Failed, Settings, deployed
 from rackproof.scenarios.live.network import LOOPBACK, own_network, refuses
 from rackproof.scenarios.live.observed import broken
-from rackproof.scenarios.live.plan import Action, Plan, Point, planned
+from rackproof.scenarios.live.plan import Action, Plan, Point
 from rackproof.scenarios.live.processes import until
 from rackproof.scenarios.live.recorder import Tail
 from rackproof.scenarios.live.trial import Seen, carry_out
-from rackproof.scenarios.loader import load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc of Linux")
 SETTINGS = Settings(workers=2, migration_limit=2, pause=0.004)
@@ -167,12 +165,6 @@ def test_a_network_of_its_own_has_loopback_alone() -> None:
 # -- plans ------------------------------------------------------------------------------------
 
 
-def drill() -> Plan:
-    scenario = load(Path("scenarios/drills/zero-budget-migration.yaml"))
-    plan = planned(scenario.case.setting, replay(scenario).trace.steps, scale=4)
-    return evolve(plan, settings=evolve(plan.settings, pause=0.004))
-
-
 def faults(*actions: tuple[str, str | None, int | str], **settings: object) -> Plan:
     """Two workers, 8 tokens, and these faults, all of attempt 0."""
     done = tuple(
@@ -188,32 +180,23 @@ def tried(plan: Plan, folder: Path, bug: str = "") -> tuple[Seen, dict[str, str]
     return seen, {fact.prop: fact.sentence for fact in broken(plan, seen)}
 
 
-def test_the_zero_budget_migration(tmp_path: Path) -> None:
-    seen, told = tried(drill(), tmp_path)
-    assert list(told) == ["complete-output-succeeds", "no-blame-for-clients"]
-    assert (
-        told["complete-output-succeeds"] == "the client has all 4 tokens, and then an error (503)"
-    )
-    assert [str(effect) for effect in seen.effects] == [
-        "SIGKILL of w0: its exit status is -9, its port refuses connections"
-    ]
-    assert [route.error for route in seen.routes] == [
-        "disconnected",
-        "cannot_connect",
-        "cannot_connect",
-    ]
-    assert seen.probes[0].status == 503
-    assert (seen.probes[0].health, seen.probes[0].alive) == ("healthy", 2)
-    assert seen.probes[-1].succeeded
-    assert seen.untouched == ("w1", "w2")
-
-
 def test_a_crash_in_the_middle_goes_on_elsewhere(tmp_path: Path) -> None:
     seen, told = tried(faults(("crash", "a", 5)), tmp_path)
     assert told == {}
     assert positions(seen.stream) == list(range(8))
     assert seen.bound == {"a": "w0"}
     assert [route.worker.name for route in seen.routes] == ["w0", "w1"]
+
+
+def test_each_attempt_is_broken_where_its_worker_waits(tmp_path: Path) -> None:
+    plan = faults(("crash", "a", 3), migration_limit=1)
+    second = Action(2, Point(1, 3), "crash", "b")
+    seen, told = tried(evolve(plan, actions=(*plan.actions, second)), tmp_path)
+    assert [effect.worker for effect in seen.effects] == ["w0", "w1"]
+    assert [route.error for route in seen.routes] == ["disconnected", "disconnected"]
+    assert positions(seen.stream) == [0, 1, 2]
+    assert seen.stream.error == "503"
+    assert told == {}
 
 
 def test_a_frontend_that_replays_is_seen_to(tmp_path: Path) -> None:
