@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rackproof.scenarios.recorded.noted import Doubt, Noted
     from rackproof.scenarios.schema import Bundled
 
+MOST_CLOCKS: Final = 8
+"""Clocks that are told by name."""
 NEUTRAL: Final = "neutral"
 
 Tell = Callable[[Place, str], None]
@@ -286,7 +288,9 @@ class Requests:
             tokens.append(f"tokens only counted: {_requests(self.counted)}")
         whole = ", ".join(f"{who} ({n:,})" for who, n in sorted(self.whole.items()))
         logs = [f"whole logs, by requests: {whole}"] if whole else []
-        clocks = ", ".join(sorted(self.clocks))
+        names = sorted(self.clocks)
+        left = f" and {len(names) - MOST_CLOCKS:,} more" if names[MOST_CLOCKS:] else ""
+        clocks = f"{', '.join(names[:MOST_CLOCKS])}{left}"
         one = " (of one host, as --one-host says)" if self.stack.one_host else ""
         return [
             *tokens,

@@ -109,8 +109,8 @@ def test_a_time_out_that_the_stack_does_not_have_would_explain_a_rejection(
     capsys.readouterr()
     with_it = run([*arguments, "--set", "stream-timeout=true", "--one-host"])
     told = capsys.readouterr().out
-    assert with_it in (0, 3), "the request of which there is no stream is left open"
-    assert "response-timeout" in told
+    assert with_it == 3, "four requests without a stream of their client are left open"
+    assert "1 accepted, 4 inconclusive" in told
     (capture,) = json.loads((tmp_path / "it.json").read_text())
     rows = {row["error"]: row for row in capture["migrations"]["rows"]}
     assert 2.9 < rows["response-timeout"]["detection_p50_s"] < 3.1
@@ -141,7 +141,7 @@ class Log:
 
 
 def content(line: dict[str, Any]) -> dict[str, Any] | None:
-    """Where a line of a client has its token."""
+    """Where a line of a client has its token, if it has one."""
     text = str(line.get("line", ""))
     if not text.startswith("data: {"):
         return None
@@ -251,7 +251,7 @@ def finish(log: Log) -> int | None:
     return next((number for number, is_finish in enumerate(told, 1) if is_finish), None)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate])
 @given(tamperings())
 def test_a_log_that_was_tampered_with_is_rejected_at_that_token(
     tampering: tuple[Log, str, int, int],
@@ -261,8 +261,8 @@ def test_a_log_that_was_tampered_with_is_rejected_at_that_token(
 
 def check(log: Log, kind: str, index: int, to: int) -> None:
     held, wrong = tampered(log, kind, index, to)
-    if held == log.read():
-        return
+    if [*map(token, held)] == [*map(token, log.read())]:
+        return  # it was moved to where it was
     with TemporaryDirectory(prefix=log.capture) as folder:
         found = answer(log, held, Path(folder))
     line = expected(log, kind, index, wrong)
