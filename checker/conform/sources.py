@@ -62,6 +62,10 @@ class Source(Protocol):
         """The names of what can be broken."""
 
     @property
+    def has_mechanisms(self) -> bool:
+        """Whether something of it could be set otherwise."""
+
+    @property
     def options(self) -> Sequence[tuple[str, str]]:
         """What it was asked for with."""
 
@@ -120,6 +124,11 @@ class Stack:
         from rackproof.invariants import CATALOGUE  # noqa: PLC0415
 
         return list(CATALOGUE)
+
+    @property
+    def has_mechanisms(self) -> bool:
+        """A stack is made of them."""
+        return True
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
@@ -343,6 +352,11 @@ class World:
     def properties(self) -> Collection[str]:
         """Its own."""
         return [prop.name for prop in self.system.properties]
+
+    @property
+    def has_mechanisms(self) -> bool:
+        """None that anybody but its author knows."""
+        return False
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
