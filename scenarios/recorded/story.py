@@ -195,12 +195,11 @@ class Story:
 
     def done_to(self, workers: Sequence[str] | Mapping[str, str], witness: str) -> list[Noted]:
         """What an operator did to some of the workers, or discovery said of them."""
-        return [
-            noted
-            for noted in (*self.everybody.told, *self.of.get(witness, ()))
-            if noted.observation.witness == witness
-            and self.everybody.called(noted.observation.values.get("worker", "")) in workers
-        ]
+        called = self.everybody.called
+        own = self.of.get(witness, ())
+        mine = [n for n in own if called(n.observation.values.get("worker", "")) in workers]
+        told = self.everybody.told_of(workers)
+        return [*(n for n in told if n.observation.witness == witness), *mine]
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
