@@ -65,7 +65,7 @@ def test_correct_stack_conforms_in_hundreds_of_steps() -> None:
 
 @pytest.mark.parametrize("bug", Bug)
 def test_each_bug_is_found_and_named(bug: Bug) -> None:
-    _, found = search(with_bug(bug), 150, 12, 3)
+    _, found = search(with_bug(bug), 150, 12, 1)
     assert found is not None
     text, judgement = report(found, "stack:reference")
     assert judgement is not None
