@@ -2,7 +2,9 @@
 guards, its invariant the properties.
 
 A rule is a transition, and draws one of the firings of it that are possible. In half of the runs
-that is all; in the others a swarm is drawn first. What nobody is owed (faults, clients, the
+that is all: these are plain random walks, by a number that Hypothesis draws, as its own drawing
+varies what it has seen and is less random than that. (Where a driver goes along, they are drawn by
+Hypothesis step by step, so that it can shrink them.) In the others a swarm is drawn. What nobody is owed (faults, clients, the
 environment) is drawn for when it is possible for the first time: whether it may happen in this run
 at all, how often, from which step on, or only in phases of the protocol in which it was seldom
 tried. What happens by itself is drawn for too: whether it is slow in this run, so that it comes
@@ -15,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from random import Random
 from typing import Any, ClassVar, Final, Protocol
 
 from attrs import frozen
@@ -31,6 +34,8 @@ RESTS: Final = "_nothing_more_happens"
 """The rule that is left where no other is."""
 NEVER, ONCE, OFTEN, AIMED = range(4)
 """How a run may use what nobody is owed; AIMED: only in phases in which it was seldom tried."""
+MOST_NUMBERS: Final = 2**24 - 1
+"""Up to here Hypothesis draws every number as likely as any other."""
 SLOW: Final = 3
 """The one of the numbers from 0 on that makes what happens by itself slow."""
 
@@ -117,6 +122,7 @@ class WorldMachine(RuleBasedStateMachine):
         self.point = Point(self.choices, self.system.initial)
         self.firings: list[Firing] = []
         self.is_swarm: bool | None = None
+        self.dice: Random | None = None
         self.shares: dict[str, Share] = {}
         self.slow: dict[str, bool] = {}
         self.spent: Counter[str] = Counter()
@@ -213,7 +219,15 @@ class WorldMachine(RuleBasedStateMachine):
         """Whether anything is drawn for in this run: drawn at its first step."""
         if self.is_swarm is None:
             self.is_swarm = draw(st.booleans())
+            if not self.is_swarm and self.driver is None:
+                self.dice = Random(draw(st.integers(0, MOST_NUMBERS)))
         return self.is_swarm
+
+    def pick(self, draw: st.DrawFn, moves: Sequence[Move]) -> Move:
+        """One of the moves."""
+        if self.dice is not None:
+            return self.dice.choice(moves)
+        return moves[draw(st.integers(0, len(moves) - 1))] if len(moves) > 1 else moves[0]
 
     def _is_slow(self, name: str, draw: st.DrawFn) -> bool:
         """Whether something is slow in this run: drawn when it is possible for the first time."""
@@ -246,8 +260,7 @@ def _next_rule(draw: st.DrawFn, machine: WorldMachine) -> tuple[Any, dict[str, A
     allowed = machine.allowed(draw)
     if not allowed:
         return machine._of_name[RESTS], {}
-    moves = [move for those in allowed.values() for move in those]
-    move = moves[draw(st.integers(0, len(moves) - 1))] if len(moves) > 1 else moves[0]
+    move = machine.pick(draw, [move for those in allowed.values() for move in those])
     return machine._of_name[move.firing.transition.name], {"move": move}
 
 
