@@ -23,6 +23,7 @@ from rackproof.checker.sample.engine import BATCH
 from rackproof.checker.sample.machine import Violated, state_machine
 from rackproof.checker.sample.point import Choices, Point
 from rackproof.checker.sample.tally import Tally
+from rackproof.checker.sample.walks import Walks
 from rackproof.model.kernel import Property, Scope, System, holds
 from rackproof.scenarios.loader import load
 
@@ -56,15 +57,20 @@ def sampled(system: System, wanted: list[Property], seed: int, most: int) -> tup
     """Runs and steps until one of the properties is violated; None where that is not found."""
     names = {prop.name for prop in wanted}
     settled = frozenset(prop.name for prop in system.properties if prop.name not in names)
-    tally, batch = Tally(), 0
+    tally, batch, walks = Tally(), 0, Walks(system, seed)
     while tally.steps < most:
         batch += 1
         plan = tally.plan(settled)
-        machine = hypothesis.seed(seed * 1_000_003 + batch)(
-            state_machine(system, plan=plan, tally=tally)
-        )
+        machine = state_machine(system, plan=plan, tally=tally)
+        hypothesis.seed(seed * 1_000_003 + batch)(machine)
         try:
-            run_state_machine_as_test(machine, settings=_settings(min(LENGTH, 2 * plan.longest)))
+            if batch % 2:
+                chosen = _settings(min(LENGTH, 2 * plan.longest))
+                run_state_machine_as_test(machine, settings=chosen)
+            for _ in range(0 if batch % 2 else BATCH):
+                walks.walk(plan, tally, LENGTH)
+                if tally.violated:
+                    return tally.runs, tally.steps
         except Violated:
             return tally.runs, tally.steps
     return None
@@ -121,10 +127,8 @@ def _cells(found: list[tuple[int, int] | None]) -> str:
     """Found of all, median runs, median steps; a median that lies among what was not found is
     none.
     """
-    endless = (sys.maxsize, sys.maxsize)
-    runs, steps = (
-        statistics.median_low(one) for one in zip(*(f or endless for f in found), strict=True)
-    )
+    counts = [one or (sys.maxsize, sys.maxsize) for one in found]
+    runs, steps = (statistics.median_low(those) for those in zip(*counts, strict=True))
     times = sum(one is not None for one in found)
     told = ("-", "-") if steps == sys.maxsize else (f"{runs:,}", f"{steps:,}")
     return f"{times} of {len(found)} | {told[0]} | {told[1]}"
