@@ -6,13 +6,22 @@ list written by hand forgets the next folder.
 
 from setuptools import find_packages, setup
 
-FOLDERS = ("model", "invariants", "scenarios", "checker")
+FOLDERS = {
+    "model": "model",
+    "invariants": "invariants",
+    "scenarios": "scenarios",
+    "checker": "checker",
+    "testing": "checker/testing",  # what a user's tests import, under a name of its own
+}
 
 setup(
-    package_dir={f"rackproof.{folder}": folder for folder in FOLDERS},
+    package_dir={f"rackproof.{name}": folder for name, folder in FOLDERS.items()},
     packages=[
         f"rackproof.{package}"
-        for folder in FOLDERS
-        for package in (folder, *(f"{folder}.{inner}" for inner in find_packages(folder)))
+        for name, folder in FOLDERS.items()
+        for package in (
+            name,
+            *(f"{name}.{inner}" for inner in find_packages(folder, exclude=["testing"])),
+        )
     ],
 )

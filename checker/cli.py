@@ -213,6 +213,18 @@ def exploration(function: F) -> F:
     return function
 
 
+def sampling(function: F) -> F:
+    """Add how much is sampled."""
+    some = click.IntRange(1, 10_000_000)
+    for option in (
+        click.option("--seed", type=click.IntRange(0), metavar="N", help="Draw other runs (0)."),
+        click.option("--run-length", type=some, metavar="N", help="Steps of each at most (100)."),
+        click.option("--runs", type=some, metavar="N", help="With --engine sample, runs (1,000)."),
+    ):
+        function = option(function)
+    return function
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="rackproof", prog_name="rackproof")
 def cli() -> None:
@@ -250,14 +262,23 @@ def _options(
     )
 
 
+def _sampling(engine: str, **given: int | None) -> dict[str, int]:
+    """How much is to be sampled, of what was said of it."""
+    said = {name: value for name, value in given.items() if value is not None}
+    if said and engine != "sample":
+        option = next(iter(said)).replace("_", "-")
+        raise click.UsageError(f"--{option} says how to sample: give --engine sample too")
+    return said
+
+
 @cli.command(epilog="Example: rackproof verify docs/examples/lease.py:world")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "search", "prove"]),
+    type=click.Choice(["auto", "search", "prove", "sample"]),
     default="auto",
     show_default=True,
-    help="Every state, or proofs for runs of any length, or both.",
+    help="Every state, or proofs for runs of any length, or both; or runs that are drawn.",
 )
 @click.option(
     "--any",
@@ -266,6 +287,7 @@ def _options(
     metavar="SIZE",
     help="Whatever SIZE is: tokens, retries, faults (more than once), or workers.",
 )
+@sampling
 @exploration
 @click.option(
     "--save",
@@ -310,6 +332,9 @@ def verify(
     targets: Sequence[str],
     engine: str,
     sizes: Sequence[str],
+    runs: int | None,
+    run_length: int | None,
+    seed: int | None,
     workers: int | None,
     memory: int | None,
     time_limit: float | None,
@@ -351,6 +376,10 @@ def verify(
     With --engine prove, what holds is proved for runs of any length, by an invariant that two
     solvers confirm (docs/proofs.md); with --any tokens, whatever the number of tokens is.
 
+    With --engine sample, runs are drawn, of a world that is too large for a search; what they do
+    not violate stays inconclusive, and what they do is searched for the shortest run
+    (docs/sampling.md).
+
     With --repair, the least sets of mechanisms that mend each violation are told: changes to values
     of the reference or of the fix, or, where none of these will do, to any. Of a property that
     holds, the mechanisms that it needs are told, those that cover for one another, and those that
@@ -371,6 +400,7 @@ def verify(
         repair=repair,
         exams=tuple(dict.fromkeys(exams)),
         changes=changes,
+        **_sampling(engine, runs=runs, run_length=run_length, seed=seed),
     )
     session = Session(
         options,

@@ -2,13 +2,14 @@
 
 ``search`` sees every state of a finite scope; ``prove`` finds invariants, for runs of any length;
 ``auto`` searches, and where that takes long proves beside it: whichever tells first counts.
+``sample`` draws runs, of scopes that are too large for either.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, frozen
 
@@ -24,7 +25,10 @@ from rackproof.checker.verdicts import Findings
 from rackproof.model.kernel import Property, Scope, System
 from rackproof.scenarios.changes import Change
 
-ENGINES: Final = ("auto", "search", "prove")
+if TYPE_CHECKING:
+    from rackproof.checker.sample.machine import Driver
+
+ENGINES: Final = ("auto", "search", "prove", "sample")
 NEAR: Final = 100_000
 """States that are searched before a proof, for what is near: violations, and that premises are
 met.
@@ -44,7 +48,8 @@ class Options:
     each violation, and for what each property that holds needs. open: sizes that a proof leaves
     open, by the names of the system's freedoms. racks: ask for any number of workers. exams: those
     in which a stack is put to the test; none named: all. changes: mechanisms that are set otherwise
-    than the target is written.
+    than the target is written. runs, run_length, seed: how many runs are sampled, of how many steps
+    at most, and what they are drawn by; driver: makes what goes along with each of them.
     """
 
     engine: str = "auto"
@@ -59,6 +64,10 @@ class Options:
     racks: bool = False
     exams: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    runs: int = 1_000
+    run_length: int = 100
+    seed: int = 0
+    driver: Callable[[], Driver] | None = None
 
     @property
     def beyond(self) -> tuple[str, ...]:
@@ -77,6 +86,8 @@ def explore(
 
     asked: the properties that matter; None for all.
     """
+    if options.engine == "sample":
+        return _sampled(system, sought, options, progress, asked)
     relation = lower(system.with_lemmas if options.engine == "prove" else system)
     if options.compare:
         compare(relation)
@@ -85,6 +96,21 @@ def explore(
         return question.searched(reduce=options.reduce)
     engine = _opened if options.open else _proved if options.engine == "prove" else _both
     return engine(question)
+
+
+def _sampled(
+    system: System,
+    sought: Collection[str] | None,
+    options: Options,
+    progress: Progress | None,
+    asked: Collection[str] | None,
+) -> Findings:
+    """Runs that are drawn: nothing is lowered for that."""
+    from rackproof.checker.sample.engine import sampled  # noqa: PLC0415
+    from rackproof.checker.sample.tally import Sampling  # noqa: PLC0415
+
+    sampling = Sampling(options.runs, options.run_length, options.seed)
+    return sampled(system, sampling, sought, asked, options.seconds, progress, options.driver)
 
 
 @frozen

@@ -7,7 +7,8 @@ is imported before a scenario runs: a broken engine must not stop pytest itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,6 +91,52 @@ class ScenarioItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """What pytest calls it."""
         return self.path, None, self.name
+
+
+SAMPLED: Final = "rackproof-sampled"
+"""The property of a test that has what its sampled runs have been through."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Note at each test what its sampled runs have been through, whatever came of it."""
+    try:
+        return (yield)
+    finally:
+        module = sys.modules.get("rackproof.testing.sampled")
+        if module is not None and module.told:
+            item.user_properties.append((SAMPLED, list(module.told)))
+            module.told.clear()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tell what sampled runs have been through, of the tests that had any."""
+    reports = [report for those in terminalreporter.stats.values() for report in those]
+    told = [
+        line
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for name, lines in report.user_properties
+        if name == SAMPLED
+        for line in lines
+    ]
+    if told:
+        terminalreporter.section("rackproof: sampled runs")
+        for line in told:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def recovery_machine() -> Callable[..., None]:
+    """A function that samples a target as ``rackproof.testing.machine`` does, at once."""
+
+    def sample(target: str | Path, **how: Any) -> None:
+        __tracebackhide__ = True
+        from rackproof.testing import machine  # noqa: PLC0415
+
+        machine(target, **how)()
+
+    return sample
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
 
@@ -13,6 +13,9 @@ from rackproof.checker.status import Status
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Property, Scope, System
 from rackproof.scenarios.schema import Expectation
+
+if TYPE_CHECKING:
+    from rackproof.checker.sample.tally import Sampled
 
 
 class Verdict(Enum):
@@ -51,7 +54,7 @@ class Findings:
     state. reasons: why nothing is known of a property, where that is not ``reason``; where every
     state was seen, why it is known of this scope only. open: the properties of which that is no
     answer. longer: the violated properties of which no shortest run was looked for. note: how the
-    states were explored, where there is more to say.
+    states were explored, where there is more to say. sampled: what drawn runs have been through.
     """
 
     engine: str
@@ -75,6 +78,7 @@ class Findings:
     never: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(factory=dict)
     open: frozenset[str] = frozenset()
+    sampled: Sampled | None = None
 
     def read_by(self, prop: Property, trace: Trace | None) -> frozenset[int]:
         """The slots that the instances of a property which fail at the end of a run speak of."""
@@ -199,16 +203,18 @@ def results(
     findings: Findings,
     expected: Mapping[str, Expectation],
     silent: Sequence[str] = (),
+    dead: Sequence[str] = (),
 ) -> tuple[Result, ...]:
     """The verdict on each property of a system.
 
     silent: faults that were to be explored but never took effect: what holds without them is
-    vacuous.
+    vacuous. dead: those of them that never can: of a world with such a fault nothing is to be
+    found out, even where not every state was seen.
     """
     return tuple(
         Result(
             prop,
-            *_verdict(prop, findings, silent, not system.speaks_of_anything(prop)),
+            *_verdict(prop, findings, silent, dead, not system.speaks_of_anything(prop)),
             trace=findings.violated.get(prop.name),
             expected=expected.get(prop.name),
             judged=not expected or prop.name in expected,
@@ -222,7 +228,11 @@ def results(
 
 
 def _verdict(
-    prop: Property, findings: Findings, silent: Sequence[str], speaks_of_nothing: bool
+    prop: Property,
+    findings: Findings,
+    silent: Sequence[str],
+    dead: Sequence[str],
+    speaks_of_nothing: bool,
 ) -> tuple[Verdict, str | None]:
     if prop.name in findings.violated:
         return Verdict.VIOLATED, None
@@ -236,6 +246,8 @@ def _verdict(
         return Verdict.VACUOUS, f"{UNMET}: {_clause(prop.premise.statement)}"
     if prop.name in findings.proofs:
         return _proved(prop, findings, silent)
+    if dead and findings.sampled is not None:
+        return Verdict.VACUOUS, f"{' and '.join(dead)} can never take effect"
     if findings.reason is not None or prop.name in findings.open:
         return Verdict.INCONCLUSIVE, findings.reasons.get(prop.name, findings.reason)
     return _seen_to_hold(prop, findings, silent)

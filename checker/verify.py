@@ -241,10 +241,23 @@ def explored(label: str, case: Case, options: Options, progress: Progress | None
     _check_open(system, options)
     with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
         findings = explore(system, sought(case), options, progress, case.expect or None)
+        if findings.sampled is not None and silent(case.setting, findings):
+            findings = _with_impossible(system, findings)
         if options.racks:
             findings = _in_every_rack(findings, case, options)
-    judged = results(system, findings, case.expect, silent(case.setting, findings))
+    never = silent(case.setting, findings)
+    dead = [name for name in never if case.setting.faults[name] <= {*findings.impossible}]
+    judged = results(system, findings, case.expect, never, dead)
     return Run(label, case, findings, judged, coverage(system) if options.coverage else None)
+
+
+def _with_impossible(system: System, findings: Findings) -> Findings:
+    """What was sampled, with the transitions that never fired for that they never can."""
+    from rackproof.checker.sample.engine import impossible  # noqa: PLC0415
+
+    never = impossible(system)
+    idle = tuple(name for name in findings.idle if name not in never)
+    return attrs.evolve(findings, idle=idle, impossible=never)
 
 
 def _check_open(system: System, options: Options) -> None:

@@ -16,10 +16,8 @@ from attrs import evolve, frozen
 
 from rackproof.checker.adapters.explaining import Explaining, Unexplained, World
 from rackproof.checker.adapters.protocol import Implementation, Ineffective, Operation
-from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.stopping import Stops
 from rackproof.model.kernel import Observation, System
-from rackproof.model.kernel.evidence import Case
 
 T = TypeVar("T")
 WAIT: Final = "wait"
@@ -147,10 +145,10 @@ class Lockstep:
         own = {(o.witness, o.kind) for o in made.operations if o.transition}
         self.entries: list[Entry] = []
         self.explaining = Explaining.at_start(subject.world, made.complete | own)
-        self._logs = Logs(Case("lock step", self.system, (), self.explaining.complete))
         self._operations = {o.name: o for o in made.operations if o.name in made.supported}
         self._done: set[Action] = set()
         self.broken: frozenset[str] = frozenset()
+        self.followed: tuple[Observation, ...] = ()
         self.is_stopped = False
         self.is_quiet = True
 
@@ -247,10 +245,20 @@ class Lockstep:
         most = self.subject.limits.steps
         if not self._wait(most):
             raise AdapterFailed(f"advance: nothing was done, and after {most:,} steps it goes on")
-        resting = self.explaining.resting(Stops(self.subject.world.moves, self._logs))
+        resting = self.explaining.resting(Stops(self.subject.world.moves, self.explaining.complete))
         if not resting:
             raise Diverged(self, None)
         self.broken = frozenset.intersection(*resting)
+
+    def follow(self) -> None:
+        """After something that nothing explains: wait until it is quiet, so that the rest of what
+        is seen is known too.
+        """
+        with suppress(AdapterFailed):
+            for _ in range(self.subject.limits.steps):
+                if not self._call("advance", self.implementation.advance):
+                    break
+            self.followed = tuple(self._call("observe", self.implementation.observe))
 
     # Looking
 

@@ -143,6 +143,8 @@ class Machine(RuleBasedStateMachine):
             act(*arguments)
         except (AdapterFailed, Diverged, TooMany) as failure:
             self.is_over = True
+            if isinstance(failure, Diverged):
+                self.run.follow()
             actions = [entry.action for entry in self.run.entries]
             self.found.append(Found(self.run, failure, actions, self.tally.runs + 1))
             raise
@@ -226,9 +228,9 @@ def size(actions: Sequence[Action]) -> tuple[int, int]:
     return len(actions) - len(waits), sum(waits) + len(waits)
 
 
-def repeat(subject: Subject, actions: Sequence[Action]) -> Found | None:
+def repeat(subject: Subject, actions: Sequence[Action], tally: Tally | None = None) -> Found | None:
     """Do these actions in a run of their own; what makes no sense where its turn comes is passed
-    over. None where nothing fails.
+    over. None where nothing fails. tally: where to count it.
     """
     run = Lockstep(subject)
     try:
@@ -238,7 +240,11 @@ def repeat(subject: Subject, actions: Sequence[Action]) -> Found | None:
                 run.do(action)
         run.finish()
     except (AdapterFailed, Diverged, TooMany) as failure:
+        if isinstance(failure, Diverged):
+            run.follow()
         return Found(run, failure, [entry.action for entry in run.entries], 1)
     finally:
         run.end()
+    if tally is not None:
+        tally.add(run)
     return None

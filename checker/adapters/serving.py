@@ -148,14 +148,15 @@ def _names(system: System, wanted: str) -> Sequence[str]:
 
 
 def _told(system: System) -> Evidence:
-    """The evidence of a world, with the request by its name in every record of one; and with the
+    """The evidence of a world, with the request by its name where there are several; and with the
     connections that break, of which no log tells.
     """
     told, requests = evidence_of(system), list(_names(system, "request"))
 
     def records(before: Any, firing: Firing, after: Any) -> Sequence[Record]:
         named = firing.named(system)
-        own = {"request": named["request"]} if "request" in named else {}
+        of_one = len(requests) > 1 and "request" in named
+        own = {"request": named["request"]} if of_one else {}
         found = [evolve(r, values={**r.values, **own}) for r in told.records(before, firing, after)]
         if firing.transition.name == "disconnect":
             found.append(Record("operator", "disconnect", own))

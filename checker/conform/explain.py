@@ -6,7 +6,6 @@ from typing import Final
 
 from attrs import evolve
 
-from rackproof.checker.conform.changing import changes_that_explain
 from rackproof.checker.conform.forcing import forced_breaks
 from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
@@ -51,7 +50,11 @@ def _explained(case: Case, limits: Limits, moves: Moves, changes: bool) -> Expla
     told = _rejected(case, search)
     if case.missing and _may_lack(case, limits, moves):
         return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
-    return evolve(told, changes=changes_that_explain(case, limits)) if changes else told
+    if changes:
+        from rackproof.checker.conform.changing import changes_that_explain  # noqa: PLC0415
+
+        return evolve(told, changes=changes_that_explain(case, limits))
+    return told
 
 
 def _told(case: Case, moves: Moves, node: Node, answer: Answer) -> Explained:

@@ -23,10 +23,10 @@ from rackproof.scenarios.fields import Fields
 Ordinals = tuple[int, ...]
 """A state as the ordinals of all slots."""
 
-MOST_STATES: Final = 200
+MOST_STATES: Final = 60
 """States in which a step is looked for that nothing before shows; guards are told among them."""
 
-MOST_SOURCES: Final = 50
+MOST_SOURCES: Final = 20
 """States from which a step writes what was observed that are compared with where it does not."""
 
 MOST_STEPS: Final = 3

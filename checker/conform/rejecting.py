@@ -7,7 +7,6 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from rackproof.checker.conform.guarding import guards_of
 from rackproof.checker.conform.matching import Positions
 from rackproof.checker.conform.moves import Move
 from rackproof.checker.conform.outcome import Allowed, Rejection
@@ -117,6 +116,8 @@ def rejection(case: Case, search: Search, at: Stuck) -> Rejection:
     seen = at.seen or _never(allowed)
     if at.after:
         return Rejection(seen, expected, (), after=True)
+    from rackproof.checker.conform.guarding import guards_of  # noqa: PLC0415  (lowering is slow)
+
     states = list(dict.fromkeys(node.state for node in search.reached))
     failed = guards_of(search.moves).failed(at.node.state, seen, states)
     return Rejection(seen, expected, tuple(dict.fromkeys(failed)))

@@ -53,6 +53,9 @@ def flags(options: Options) -> Iterator[str]:
     yield from (f"--any {size}" for size in options.beyond)
     if options.engine != "auto" and not options.racks:
         yield f"--engine {options.engine}"
+    for name in ("runs", "run_length", "seed") if options.engine == "sample" else ():
+        if (value := getattr(options, name)) != getattr(Options(), name):
+            yield f"--{name.replace('_', '-')} {value}"
     if options.seconds is not None:
         yield f"--time-limit {duration(options.seconds)}"
     if options.memory is not None:

@@ -13,7 +13,7 @@ from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.explain.footing import as_data as footing_as_data
 from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen
-from rackproof.checker.report import proofs, repair, stack
+from rackproof.checker.report import proofs, repair, sampling, stack
 from rackproof.checker.report.setting import effective
 from rackproof.checker.timing.possible import Possible, charges, possible
 from rackproof.checker.trace import Change, Trace
@@ -108,13 +108,14 @@ def _properties(run: Run) -> list[dict[str, Any]]:
     return [_result(run, result) for result in run.results]
 
 
-def _coverage(run: Run) -> dict[str, list[str]]:
+def _coverage(run: Run) -> dict[str, Any]:
     """The transitions that never took effect: those that might have, and those that could not."""
     findings = run.findings
     return {
         "never_fired": [kebab(name) for name in findings.idle],
         "impossible": [kebab(name) for name in findings.impossible],
         **({"guards": [str(guard) for guard in run.coverage.guards]} if run.coverage else {}),
+        **({"sampled": sampling.as_data(findings.sampled)} if findings.sampled else {}),
     }
 
 

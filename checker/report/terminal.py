@@ -19,7 +19,7 @@ from rackproof.checker.explain.explanation import Footing
 from rackproof.checker.explain.footing import lines as footing_lines
 from rackproof.checker.explain.footing import of_replay
 from rackproof.checker.replay import Replayed, seen, violated
-from rackproof.checker.report import proofs, repair, stack
+from rackproof.checker.report import proofs, repair, sampling, stack
 from rackproof.checker.report.counterexample import counterexample
 from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.setting import assumed, scope_in_words
@@ -191,6 +191,8 @@ class Terminal:
             wanted = self.verbosity > 0 or run.coverage or (own and self.verbosity == 0)
             if names and whole and wanted:
                 self.out.print(f"never fired{where}: {', '.join(names)}", soft_wrap=True)
+            for line in sampling.lines(run.findings) if wanted else ():
+                self.out.print(f"{line}{where}", soft_wrap=True)
             if run.coverage:
                 self._guards(where, run.coverage)
 

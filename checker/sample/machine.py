@@ -1,11 +1,13 @@
 """A Hypothesis state machine of any world: its rules are the transitions, its preconditions the
 guards, its invariant the properties.
 
-A rule is a transition, and draws one of the firings of it that are possible. What nobody is owed
-(faults, clients, the environment) is drawn for in each run, when it is possible for the first time:
-whether it may happen in this run at all, how often, from which step on, or only where it was never
-tried before. At the end of a run Hypothesis is told how rare its steps were, and aims for rarer
-ones.
+A rule is a transition, and draws one of the firings of it that are possible. In half of the runs
+that is all; in the others a swarm is drawn first. What nobody is owed (faults, clients, the
+environment) is drawn for when it is possible for the first time: whether it may happen in this run
+at all, how often, from which step on, or only in phases of the protocol in which it was seldom
+tried. What happens by itself is drawn for too: whether it is slow in this run, so that it comes
+only where nothing else does. At the end of a run Hypothesis is told how rare its steps were, and
+aims for rarer ones.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rackproof.checker.sample.phases import Phases
+from rackproof.checker.sample.phases import Pair, Phases
 from rackproof.checker.sample.point import Choices, Move, Point
 from rackproof.checker.sample.tally import Plan, Tally
 from rackproof.model.kernel import Firing, Property, Scope, System
@@ -28,7 +30,9 @@ from rackproof.model.kernel import Firing, Property, Scope, System
 RESTS: Final = "_nothing_more_happens"
 """The rule that is left where no other is."""
 NEVER, ONCE, OFTEN, AIMED = range(4)
-"""How a run may use what nobody is owed; AIMED: only in phases in which it was never tried."""
+"""How a run may use what nobody is owed; AIMED: only in phases in which it was seldom tried."""
+SLOW: Final = 3
+"""The one of the numbers from 0 on that makes what happens by itself slow."""
 
 
 class Driver(Protocol):
@@ -75,6 +79,18 @@ class Share:
     way: int
     since: int
 
+    def is_spent(self, times: int) -> bool:
+        """Whether it may not happen any more, after so many times."""
+        return self.way == NEVER or (self.way == ONCE and times > 0)
+
+
+@frozen
+class Hooks:
+    """What is called beside a run: see ``state_machine``."""
+
+    driver: Callable[[], Driver] | None
+    before_run: Callable[[], None] | None
+
 
 class WorldMachine(RuleBasedStateMachine):
     """What every such machine has; ``state_machine`` adds the rules of a world."""
@@ -87,24 +103,25 @@ class WorldMachine(RuleBasedStateMachine):
     goals: ClassVar[Sequence[Asked]]
     plan: ClassVar[Plan]
     tally: ClassVar[Tally]
-    new_driver: ClassVar[Callable[[], Driver] | None]
-    before_run: ClassVar[Callable[[], None] | None]
+    hooks: ClassVar[Hooks]
 
     def __init__(self) -> None:
         """Begin a run in the initial state."""
         super().__init__()
-        if self.before_run is not None:
-            self.before_run()
+        if self.hooks.before_run is not None:
+            self.hooks.before_run()
         self._of_name = {one.function.__name__: one for one in self._rules_strategy.rules}
         # Hypothesis would switch rules off at random, those of the protocol too, after which most
         # runs can go nowhere: rules are drawn among those that can be taken.
-        self._rules_strategy = _next_rule(self)
+        self._rules_strategy = _next_rule(self)  # type: ignore[assignment]
         self.point = Point(self.choices, self.system.initial)
         self.firings: list[Firing] = []
+        self.is_swarm: bool | None = None
         self.shares: dict[str, Share] = {}
+        self.slow: dict[str, bool] = {}
         self.spent: Counter[str] = Counter()
         self.is_asked = self.is_counted = False
-        self.driver = None if self.new_driver is None else self.new_driver()
+        self.driver = None if self.hooks.driver is None else self.hooks.driver()
         if self.driver is not None:
             self.driver.start(self.system)
 
@@ -112,13 +129,24 @@ class WorldMachine(RuleBasedStateMachine):
         """Go on to the next state."""
         before, name = self.point.state, move.firing.transition.name
         if name not in self.choices.owed:
-            self.tally.tried(self.phases.pair(move.firing, before))
+            self.tally.tried(self._pair(move))
         self.spent[name] += 1
         self.firings.append(move.firing)
         self.system.schema.check_step(before, move.after)
         self.point, self.is_asked = Point(self.choices, move.after), False
-        if self.driver is not None:
-            self.driver.step(move.firing, before, move.after)
+        self._drive(move.firing, before, move.after)
+
+    def _drive(self, firing: Firing, before: Any, after: Any) -> None:
+        """Let the driver go along; what it raises is told with the steps that led there."""
+        if self.driver is None:
+            return
+        try:
+            self.driver.step(firing, before, after)
+        except Exception as error:
+            steps = [firing.words(self.system) for firing in self.firings]
+            told = "\n".join(f"  {number}. {words}" for number, words in enumerate(steps, 1))
+            error.add_note(f"in a run of these steps:\n{told}")
+            raise
 
     @invariant()
     def keeps_its_properties(self) -> None:
@@ -160,38 +188,56 @@ class WorldMachine(RuleBasedStateMachine):
     # What may be drawn next
 
     def allowed(self, draw: st.DrawFn) -> dict[str, tuple[Move, ...]]:
-        """The moves that this run may make now, by their transition; what is aimed at alone, where
-        that is possible.
+        """The moves that this run may make now, by their transition: what is aimed at, where that
+        is possible; else what is usual; else what is late, be it slow or put off.
         """
-        found: dict[str, tuple[Move, ...]] = {}
+        if not self._is_swarm(draw):
+            return {name: self.point.moves(name) for name in self.point.possible}
         aimed: dict[str, tuple[Move, ...]] = {}
+        usual: dict[str, tuple[Move, ...]] = {}
+        late: dict[str, tuple[Move, ...]] = {}
         for name in self.point.possible:
             moves = self.point.moves(name)
             if name in self.choices.owed:
-                found[name] = moves
-            elif self._is_due(name, share := self._share(name, draw)):
-                if share.way != AIMED:
-                    found[name] = moves
-                elif untried := tuple(filter(self._is_untried, moves)):
-                    aimed[name] = untried
-        return aimed or found
+                (late if self._is_slow(name, draw) else usual)[name] = moves
+            elif not (share := self._share(name, draw)).is_spent(self.spent[name]):
+                if len(self.firings) < share.since:
+                    late[name] = moves
+                elif share.way != AIMED:
+                    usual[name] = moves
+                elif seldom := tuple(filter(self._is_seldom, moves)):
+                    aimed[name] = seldom
+        return aimed or usual or late
+
+    def _is_swarm(self, draw: st.DrawFn) -> bool:
+        """Whether anything is drawn for in this run: drawn at its first step."""
+        if self.is_swarm is None:
+            self.is_swarm = draw(st.booleans())
+        return self.is_swarm
+
+    def _is_slow(self, name: str, draw: st.DrawFn) -> bool:
+        """Whether something is slow in this run: drawn when it is possible for the first time."""
+        if name not in self.slow:
+            self.slow[name] = draw(st.integers(0, SLOW)) == SLOW
+        return self.slow[name]
 
     def _share(self, name: str, draw: st.DrawFn) -> Share:
         """How this run may use a transition: drawn when it is possible for the first time."""
         if name not in self.shares:
             way = draw(st.integers(NEVER, AIMED))
-            later = draw(st.integers(0, self.plan.longest)) if way != NEVER else 0
+            waits = way != NEVER and draw(st.booleans())
+            later = draw(st.integers(1, self.plan.longest)) if waits else 0
             self.shares[name] = Share(way, len(self.firings) + later)
         return self.shares[name]
 
-    def _is_due(self, name: str, share: Share) -> bool:
-        is_used_up = share.way == NEVER or (share.way == ONCE and self.spent[name] > 0)
-        return not is_used_up and len(self.firings) >= share.since
-
-    def _is_untried(self, move: Move) -> bool:
-        pair = self.phases.pair(move.firing, self.point.state)
+    def _is_seldom(self, move: Move) -> bool:
+        pair = self._pair(move)
         self.tally.seen.add(pair)
-        return pair not in self.plan.covered
+        return self.plan.pairs[pair] <= self.plan.seldom
+
+    def _pair(self, move: Move) -> Pair:
+        last = self.firings[-1].transition.name if self.firings else ""
+        return self.phases.pair(move.firing, self.point.state, last)
 
 
 @st.composite
@@ -200,12 +246,9 @@ def _next_rule(draw: st.DrawFn, machine: WorldMachine) -> tuple[Any, dict[str, A
     allowed = machine.allowed(draw)
     if not allowed:
         return machine._of_name[RESTS], {}
-    name, moves = _one(draw, list(allowed.items()))
-    return machine._of_name[name], {"move": _one(draw, moves)}
-
-
-def _one(draw: st.DrawFn, those: Sequence[Any]) -> Any:
-    return those[draw(st.integers(0, len(those) - 1))] if len(those) > 1 else those[0]
+    moves = [move for those in allowed.values() for move in those]
+    move = moves[draw(st.integers(0, len(moves) - 1))] if len(moves) > 1 else moves[0]
+    return machine._of_name[move.firing.transition.name], {"move": move}
 
 
 def state_machine(
@@ -227,8 +270,7 @@ def state_machine(
         "phases": Phases(system),
         "plan": plan or Plan(),
         "tally": Tally() if tally is None else tally,
-        "new_driver": None if driver is None else staticmethod(driver),
-        "before_run": None if before_run is None else staticmethod(before_run),
+        "hooks": Hooks(driver, before_run),
     }
     return type("World", (WorldMachine,), {**body, **_asked(system), **dict(_rules(system))})
 

@@ -4,6 +4,7 @@ The phase of a firing is what the enum fields say of the identifiers it takes: o
 their lanes (worker-0 is up), and of those that point at them (the request that is streaming from
 worker-0). A firing that takes no identifiers is put beside all enum fields there are. It is a set
 of fields with their values, without indices: which of several workers it was makes no other phase.
+The step that came last is part of it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from rackproof.model.kernel import Firing, System
 from rackproof.model.kernel.domains import Enumeration, Identifier, Identifiers
 from rackproof.model.kernel.schema import Lane, Path, Slot
 
-Pair = tuple[str, tuple[tuple[str, str], ...]]
-"""A transition, and the enum fields with their values."""
+Pair = tuple[str, str, tuple[tuple[str, str], ...]]
+"""A transition, the one that came before it, and the enum fields with their values."""
 _INDEX: Final = re.compile(r"\[[^]]*\]")
 
 
@@ -51,8 +52,8 @@ class Phases:
         records = [_record(path, slots) for path, slots in groups.items()]
         self._records = [record for record in records if record.enums]
 
-    def pair(self, firing: Firing, state: Any) -> Pair:
-        """A firing with the phase of the state in which it comes."""
+    def pair(self, firing: Firing, state: Any, last: str) -> Pair:
+        """A firing with the phase of the state in which it comes, after a transition (or none)."""
         sorts = (sort for _, sort in firing.transition.parameters)
         taken = set(zip(sorts, firing.arguments, strict=True))
         found = {
@@ -62,7 +63,7 @@ class Phases:
             for here in (_at(state, record.path),)
             for name, words in record.enums
         }
-        return firing.transition.name, tuple(sorted(found))
+        return firing.transition.name, last, tuple(sorted(found))
 
 
 def _record(path: Path, slots: Sequence[Slot]) -> _Record:
@@ -89,6 +90,7 @@ def _at(state: Any, path: Path) -> Any:
 
 def in_words(pair: Pair) -> str:
     """A pair as people read it."""
-    name, phase = pair
+    name, last, phase = pair
     where = ", ".join(f"{field} {value.lower()}" for field, value in phase)
-    return f"{name.replace('_', '-')} with {where}" if where else name.replace("_", "-")
+    after = f" after {last}" if last else " at the start"
+    return f"{name}{after}".replace("_", "-") + (f" ({where})" if where else "")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median_low
 from typing import Final
 
 from attrs import define, field, frozen
@@ -20,13 +21,14 @@ class Plan:
     """What is known before a batch of runs. It stays as it is until the batch is over, so that the
     same choices make the same run, which is what Hypothesis shrinks by.
 
-    fired: how often each transition took effect. covered: the pairs of fault and phase that were
-    tried. longest: the steps of the longest run. settled: the properties that nothing more is to be
-    found out of.
+    fired: how often each transition took effect. pairs: how often each pair of fault and phase was
+    tried; seldom: what half of them were not more often. longest: the steps of the longest run.
+    settled: the properties that nothing more is to be found out of.
     """
 
     fired: Counter[str] = field(factory=Counter)
-    covered: frozenset[Pair] = frozenset()
+    pairs: Counter[Pair] = field(factory=Counter)
+    seldom: int = 0
     longest: int = SHORT
     settled: frozenset[str] = frozenset()
 
@@ -75,7 +77,8 @@ class Tally:
         """What the next batch may know; it is then no longer being shrunk."""
         self.shrinking = False
         longest = self.longest or SHORT
-        return Plan(Counter(self.fired), frozenset(self.covered), longest, settled)
+        seldom = median_low(self.covered.values()) if self.covered else 0
+        return Plan(Counter(self.fired), Counter(self.covered), seldom, longest, settled)
 
     def run_ended(self, fired: Counter[str], rests: bool) -> None:
         """Count a run."""
@@ -103,3 +106,21 @@ class Tally:
         sighting = Sighting(found, runs, tuple(firings))
         if first is None or sighting.size < first.size:
             self.violated[name] = sighting
+
+
+@frozen
+class Sampling:
+    """How much is sampled: runs, the steps of each at most, and what the runs are drawn by."""
+
+    runs: int = 1_000
+    length: int = 100
+    seed: int = 0
+
+
+@frozen
+class Sampled:
+    """What the runs have been through; found: how each violation came about, in words."""
+
+    sampling: Sampling
+    tally: Tally
+    found: Mapping[str, str] = field(factory=dict)

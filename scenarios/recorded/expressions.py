@@ -65,7 +65,12 @@ def text_of(value: Any) -> str:
         return value
     if value is None:
         return "null"
-    return str(value) if type(value) is int else json.dumps(value, sort_keys=True, default=str)
+    if type(value) is int:
+        return str(value)
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except RecursionError:
+        raise Unfit("is nested too deep") from None
 
 
 def path(name: str) -> Callable[[Any], Any]:
@@ -441,7 +446,10 @@ def _special(get: Get, name: str, place: Place) -> Test | None:
     wanted = name == "known-in"
 
     def known_in(record: Record, known: Known) -> bool:
-        return (text_of(get(record, known)) in known.tables.get(text, {})) == wanted
+        value = get(record, known)
+        if isinstance(value, dict | list):
+            return not wanted
+        return (text_of(value) in known.tables.get(text, {})) == wanted
 
     return known_in
 

@@ -32,7 +32,8 @@ def jsonl(lines: Lines, tell: Tell) -> Records:
         try:
             record = _DECODE(text)
         except (ValueError, RecursionError) as error:
-            tell(number, _no_json(error, ended))
+            below = error.lineno - 1 if isinstance(error, json.JSONDecodeError) else 0
+            tell(number + below, _no_json(error, ended))
             continue
         if type(record) is dict:
             yield number, record
@@ -126,7 +127,7 @@ def otlp(lines: Lines, tell: Tell) -> Records:
     for number, document in _documents(lines, tell):
         try:
             yield from ((number, record) for record in _otlp_records(document))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             tell(number, f"is not as OTLP has it: {type(error).__name__} ({error})")
 
 
@@ -139,14 +140,14 @@ def _documents(lines: Lines, tell: Tell) -> Records:
     if first[1].strip() != "{":
         yield from jsonl(itertools.chain((first,), rest), tell)
         return
-    held, size = [first[1]], 0
-    for _number, text, _ended in rest:
-        held.append(text)
-        size += len(text)
+    held, size, last = [first[1]], 0, first[0]
+    for number, text, _ended in rest:
+        held.append("\n" * (number - last) + text)
+        size, last = size + len(text), number
         if size > MOST_DOCUMENT:
             tell(first[0], f"goes on for more than {MOST_DOCUMENT >> 20} MB")
             return
-    yield from jsonl([(first[0], "\n".join(held), True)], tell)
+    yield from jsonl([(first[0], "".join(held), True)], tell)
 
 
 def _otlp_records(document: Record) -> Iterator[Record]:

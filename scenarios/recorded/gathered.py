@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -26,9 +26,12 @@ from attrs import define, field
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
+from rackproof.scenarios.worlds import InputError
 
 MOST: Final = 250_000
-"""How many runs of notes wait in memory (a run alone takes half a kilobyte)."""
+"""How many runs of notes wait in memory (a run of one takes half a kilobyte)."""
+NEXT: Final = 1 / 32
+"""What one more note of a run takes, in runs."""
 PARTS: Final = 128
 POSITION: Final = "position"
 
@@ -146,7 +149,7 @@ class Gathered(AbstractContextManager["Gathered"]):
         """Gather all the notes; ``learn`` is called with each, also with those about nobody."""
         self._waiting: dict[str, _Waiting] = {}
         self._met = 0
-        self._runs = 0
+        self._size = 0.0
         self._most = most
         self._folder: Path | None = None
         try:
@@ -172,13 +175,13 @@ class Gathered(AbstractContextManager["Gathered"]):
     def __iter__(self) -> Iterator[Gathering]:
         """Each request with its notes, in the order of the files."""
         if self._folder is None:
-            while self._waiting:
-                about = next(iter(self._waiting))
+            for about in list(self._waiting):
                 waiting = self._waiting.pop(about)
                 yield about, [noted for run in waiting.runs for noted in run.notes(about)]
             return
-        self._put_aside(self._folder)
-        paths = [path for part in range(PARTS) if (path := _gathered(self._folder, part))]
+        with _room():
+            self._put_aside(self._folder)
+            paths = [path for part in range(PARTS) if (path := _gathered(self._folder, part))]
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("rb")) for path in paths]
             for _met, about, runs in heapq.merge(*(_loaded(file) for file in files)):
@@ -201,13 +204,15 @@ class Gathered(AbstractContextManager["Gathered"]):
             waiting = self._waiting[about] = _Waiting(self._met)
             self._met += 1
         elif waiting.runs[-1].takes(noted):
+            self._size += NEXT
             return
         waiting.runs.append(_run(noted))
-        self._runs += 1
-        if self._runs > self._most:
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="rackproof-"))
-            self._put_aside(self._folder)
+        self._size += 1
+        if self._size > self._most:
+            with _room():
+                if self._folder is None:
+                    self._folder = Path(tempfile.mkdtemp(prefix="rackproof-"))
+                self._put_aside(self._folder)
 
     def _put_aside(self, folder: Path) -> None:
         """Add all that waits to the files of its parts."""
@@ -220,7 +225,21 @@ class Gathered(AbstractContextManager["Gathered"]):
                 with (folder / f"{part}").open("ab") as file:
                     _store(file, pieces)
         self._waiting.clear()
-        self._runs = 0
+        self._size = 0.0
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Where a file cannot be written, say what it is for."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        where = error.filename or tempfile.gettempdir()
+        raise InputError(
+            f"{where}: the record is too large for memory, and cannot wait here: {why} "
+            "(TMPDIR names another folder)"
+        ) from None
 
 
 def _gathered(folder: Path, part: int) -> Path | None:

@@ -202,8 +202,7 @@ class _File:
             if section.turns is not None:
                 self._turns(section.turns, number, record)
             if section.clock_of is not None:
-                named = section.clock_of(record, self.known)
-                self.clock = named if named and isinstance(named, str) else usual
+                self.clock = self._clock(section.clock_of, number, record) or usual
             when = self._time(section.time, number, record)
             if when is not None and section.ordered:
                 self._ordered(number, when)
@@ -252,6 +251,15 @@ class _File:
             return seconds(time.get(record, self.known), time.per_second or self.per_second)
         except Unfit as unfit:
             self.tell(number, f"the time {unfit}")
+            return None
+
+    def _clock(self, get: Get, number: int, record: Record) -> str | None:
+        """Whose clock a line says that its time is by."""
+        try:
+            named = get(record, self.known)
+            return None if named is None else _name(named)
+        except Unfit as unfit:
+            self.tell(number, f"the clock {unfit}")
             return None
 
     def _ordered(self, number: int, when: float) -> None:
@@ -403,7 +411,8 @@ class _File:
     def _turns(self, turns: Turns, number: int, record: Record) -> None:
         if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
             self._close(turns)
-            self.turn = _Turn(self.lost)
+            # What was lost before the first turn may have been of it.
+            self.turn = _Turn(self.lost if self.turn else 0)
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)
@@ -424,8 +433,10 @@ class _File:
         turn.held.clear()
 
     def _otherwise(self, turns: Turns) -> str:
-        name = turns.otherwise.get({}, self.known)
-        return self.name if name is None else text_of(name)
+        try:
+            return _name(turns.otherwise.get({}, self.known))
+        except Unfit:
+            return self.name
 
     def _close(self, turns: Turns) -> None:
         turn = self.turn

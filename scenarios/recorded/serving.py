@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -90,7 +90,8 @@ def case(
     for each in noted:
         story.take(each)
     retry_limit = _retry_limit(story, worlds)
-    seated = seats(story, _others(story, worlds, retry_limit))
+    others = _others(story, worlds, retry_limit)
+    seated = seats(story, others)
     called = names(seated)
     kept = _numbers(story, called, worlds, collapsed)
     shape = Shape(
@@ -101,7 +102,9 @@ def case(
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
         counted=story.more is False,
         malformed=_is_malformed(story),
-        blamed=tuple(i for i, name in enumerate(called) if everybody.fails_others(name, about)),
+        blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
+        done_for=_indices(called, lambda name: _is_done_for(story, name)),
+        used=_used(story, called, worlds, kept) if collapsed else (),
     )
     return Case(
         name=about,
@@ -149,6 +152,19 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     return int((ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers)
 
 
+def _indices(called: Mapping[str, str], test: Callable[[str], bool]) -> tuple[int, ...]:
+    return tuple(index for index, name in enumerate(called) if test(name))
+
+
+def _is_done_for(story: Story, worker: str) -> bool:
+    """Whether a worker is known to have died for good, and to have got the request once at most."""
+    deeds = [noted.observation.kind for noted in story.deeds([worker])]
+    sent = [seen for seen in story.frontend if seen.kind in ("dispatch", "decode")]
+    times = sum(story.everybody.called(seen.values.get("worker", "")) == worker for seen in sent)
+    known = "dispatch" in story.complete.get(FRONTEND, NOBODY)
+    return known and "crash" in deeds and "restart" not in deeds and times <= 1
+
+
 def _is_malformed(story: Story) -> bool:
     """Whether the request was refused before anything was generated."""
     first = [values.get("error") for values in story.failed[:1]]
@@ -184,6 +200,22 @@ def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed:
     logs = [_positions(log) for log in (merged(story, called), *story.workers.values())]
     counts = [story.length, story.max_tokens, *_counts(story)]
     return numbers(map(list, logs), counts, near, max(story.max_tokens, story.most))
+
+
+def _used(
+    story: Story, called: Mapping[str, str], worlds: Worlds, kept: Numbers
+) -> tuple[int, ...]:
+    """Of each attempt but the last, how far the client was when the request was sent again; nothing
+    where workers wrote down what else they emitted.
+    """
+    whole_log = "dispatch" in story.complete.get(FRONTEND, NOBODY)
+    if not whole_log or not worlds.resumes or story.workers or called.keys() & story.complete:
+        return ()
+    sent = [seen.values.get("delivered") for seen in story.frontend if seen.kind == "dispatch"]
+    counts = [whole(value) for value in sent[1:]]
+    return (
+        tuple(kept.of(count) for count in counts if count is not None) if None not in counts else ()
+    )
 
 
 def _turns(story: Story) -> Iterator[int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import System, Transition, environment, transition
+from rackproof.model.marks import restore
 from rackproof.model.protocol import Protocol, Replay, with_mechanisms
 from rackproof.model.retry import Error, blamed
 from rackproof.model.sorts import Workers
+from rackproof.model.stream import emit
 from rackproof.model.world import World
 from rackproof.scenarios.schema import Bundled
 from rackproof.scenarios.settings import bundled_setting, with_own_scope
@@ -24,7 +27,9 @@ class Shape:
 
     roles: how many workers there are of each. faults: how often each may happen. counted: whether
     the frontend counts the usage itself, as it does where a worker reports none. malformed: whether
-    workers refuse the request as it is. blamed: the workers that fail other requests too.
+    workers refuse the request as it is. blamed: the workers that fail other requests too. done_for:
+    those that died for good, and to which the request was not sent again. used: by attempt, the
+    first position of which no token can have come to the client; those behind the last have none.
     """
 
     roles: tuple[tuple[str, int], ...]
@@ -35,6 +40,8 @@ class Shape:
     counted: bool = False
     malformed: bool = False
     blamed: tuple[int, ...] = ()
+    done_for: tuple[int, ...] = ()
+    used: tuple[int, ...] = ()
 
 
 MOST: Final = 1_000
@@ -67,6 +74,13 @@ class Worlds:
         replays = protocol.gateway_replay in (Replay.NEVER, Replay.UNDISPATCHED)
         return fenced and replays and protocol.replay_delivered
 
+    @property
+    def resumes(self) -> bool:
+        """Whether every dispatch is an attempt of its own, that goes on where the client is."""
+        scope = with_own_scope(self.bundled).scope
+        once = not any(scope.get(name) for name in ("gateway-retries", "client-retries", "guided"))
+        return self.is_plain and once and self.protocol.count_failed_connects
+
     def of(self, shape: Shape) -> System:
         """The world of a shape."""
         found = self.made.get(shape)
@@ -98,10 +112,42 @@ class Worlds:
             faults=dict(shape.faults),
         )
         system = bundled_setting(changed, Path()).system
-        possible = [item for item in system.transitions if _is_possible(system, item)]
+        narrowed = {restore.name: _spared(shape.done_for), emit.name: _useful(shape.used)}
+        possible = [
+            narrowed.get(item.name, item)
+            for item in system.transitions
+            if _is_possible(system, item)
+        ]
         if shape.blamed:
             possible.append(blamed_by_another(frozenset(shape.blamed)))
         return evolve(system, transitions=tuple(possible))
+
+
+def _spared(workers: Collection[int]) -> Transition[..., Any]:
+    """``restore`` without workers of whom it makes no difference to any log: they would be chosen
+    again, and were not.
+    """
+
+    @wraps(restore.function)
+    def others(world: World, worker: int) -> World | None:
+        return None if worker in workers else restore(world, worker)
+
+    return evolve(restore, function=others) if workers else restore
+
+
+def _useful(used: Sequence[int]) -> Transition[..., Any]:
+    """``emit`` without tokens that nobody writes down, and that come to no client: the request was
+    sent again without them, and the late ones of an attempt are not heard.
+    """
+
+    @wraps(emit.function)
+    def heard(world: World, request: int, attempt: int, worker: int) -> World | None:
+        sent = world.streams[request].attempts[attempt].sent
+        if attempt < len(used) and sent >= used[attempt]:
+            return None
+        return emit(world, request, attempt, worker)
+
+    return evolve(emit, function=heard) if used else emit
 
 
 def _is_possible(system: System, item: Transition[..., Any]) -> bool:

@@ -46,13 +46,13 @@ from rackproof.checker.report.timed import InTime, WithinTimes
 from rackproof.checker.saving import as_yaml, origin
 from rackproof.checker.session import as_json
 from rackproof.checker.targets import expand
-from rackproof.checker.testing import holds, no_longer
 from rackproof.checker.trace import Trace
 from rackproof.checker.trace import run as fire
 from rackproof.checker.verify import Report, verify
 from rackproof.model.kernel import Belief, Firing, Message, ModelError
 from rackproof.scenarios.loader import load, loads
 from rackproof.scenarios.settings import own_setting
+from rackproof.testing import holds, no_longer
 
 ROOT = Path(__file__).parents[2]
 LEASE = ROOT / "docs" / "examples" / "lease.py"

@@ -15,6 +15,7 @@ from rackproof.scenarios.recorded.gathered import Gathered
 from rackproof.scenarios.recorded.mapping import find_mapping
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.reader import read
+from rackproof.scenarios.worlds import InputError
 
 CAPTURES = Path(__file__).parents[1] / "data" / "dynamo-1.6.1"
 
@@ -65,7 +66,7 @@ def test_any_notes_come_back_as_they_were(notes: list[Noted], most: int) -> None
 
 def test_tokens_in_order_wait_as_one_run() -> None:
     notes = [token("a", line, line) for line in range(2000)]
-    with Gathered(notes, lambda _: None, most=1) as requests:
+    with Gathered(notes, lambda _: None, most=64) as requests:
         assert not requests.in_files
         ((about, back),) = requests
     assert (about, back) == ("a", notes)
@@ -101,3 +102,11 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(KeyboardInterrupt):
         Gathered(notes, broken, most=5)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(InputError, match=r"none.*too large for memory.*TMPDIR"):
+        Gathered([token("a", 1, 0), token("b", 2, 0)], lambda _: None, most=0)

@@ -214,6 +214,70 @@ def test_a_spilled_stream_of_events_as_curl_writes_it(tmp_path: Path) -> None:
     assert doubts == []
 
 
+def test_what_an_oracle_worker_is_told_to_do(tmp_path: Path) -> None:
+    said = [
+        {"ev": "start", "id": "a", "n_in": 6, "already": 0},
+        {"ev": "tok", "id": "a", "tok": 2000},
+        {"ev": "fault", "id": "a", "kind": "end", "at": 1},
+        {"ev": "end", "id": "a", "sent": 1},
+        {"ev": "start", "id": "b", "n_in": 6, "already": 0},
+        {"ev": "end", "id": "b", "sent": 0},
+        {"ev": "refused", "id": "c", "max_tokens": 0},
+        {"ev": "fault", "id": "d", "kind": "exit", "at": "finish"},
+    ]
+    (tmp_path / "cw3.jsonl").write_text(
+        "".join(f"{json.dumps({'ts': 1.5, **line})}\n" for line in said)
+    )
+    notes = observed(tmp_path)
+    assert told(notes, "w3", "a") == [("started", 0), ("emitted", 0)]  # and it did not finish
+    assert told(notes, "w3", "b") == [("started", 0), ("finished",)]
+    assert told(notes, "w3", "c") == [("refused",)]
+    assert told(notes, "operator") == [("crash", "w3")]
+
+
+def test_a_client_that_leaves_and_one_whose_connection_breaks(tmp_path: Path) -> None:
+    begun = [
+        {"request": {"max_tokens": 5}},
+        {"status": 200},
+        {"line": 'data: {"id": "chatcmpl-a", "choices": [{"delta": {"content": "Hello"}}]}'},
+    ]
+    for tag, last in (("left", {"left": True}), ("broken", {"end": True})):
+        (tmp_path / f"sse_{tag}.jsonl").write_text(
+            "".join(f"{json.dumps({'ts': 1.5, **line})}\n" for line in [*begun, last])
+        )
+    notes = observed(tmp_path)
+    assert told(notes, "client") == [("token",), ("end",), ("token",), ("left",)]
+
+
+def test_spans_in_one_document_over_many_lines(tmp_path: Path) -> None:
+    lines_of_it = (CAPTURES / "observability" / "otlp_traces.jsonl").read_text().splitlines()
+    groups = [group for line in lines_of_it for group in json.loads(line)["resourceSpans"]]
+    (tmp_path / "otlp_traces.json").write_text(json.dumps({"resourceSpans": groups}, indent=2))
+    whole = observed(CAPTURES / "observability" / "otlp_traces.jsonl", "otlp")
+    assert told(observed(tmp_path, "otlp"), "frontend") == told(whole, "frontend")
+    (tmp_path / "otlp_traces.json").write_text('{\n\n  "resourceSpans": [,\n')
+    _, doubts = doubted(tmp_path, "otlp")
+    assert doubts == ["otlp_traces.json:3: is no JSON: expecting value (column 21)"]
+
+
+def test_a_table(tmp_path: Path) -> None:
+    mapping = tmp_path / "table.yaml"
+    mapping.write_text(
+        "rackproof: 1\nfiles:\n  table:\n    name: a.csv\n    format: csv\n    time: at\n"
+        "    about: request\n    rules:\n      - observe: client/token\n"
+        "        values: {position: {of: n, as: number}}\n"
+    )
+    (tmp_path / "a.csv").write_text('at,request,n\n1.5,"r,1",0\n2.5,r2\n3.5,"r\n')
+    doubts: list[Doubt] = []
+    (note,) = read(tmp_path, read_mapping(mapping), doubts.append)
+    assert (note.about, note.observation.time) == ("r,1", 1.5)
+    assert note.observation.values == {"position": 0}
+    assert [doubt.words for doubt in doubts] == [
+        "has 2 values under 3 names",
+        "is no line of values: unexpected end of data",
+    ]
+
+
 # -- one observation a line -------------------------------------------------------------------
 
 
@@ -315,6 +379,12 @@ def test_only_the_request_whose_lines_are_damaged_is_not_complete(capture: Path)
     assert doubts == [
         "sse_s0.jsonl:5: the event in it is no JSON: expecting value (column 7)",
     ]
+    assert [by for by in complete(notes) if by[1] == "client"] == [("e50c39c1", "client")]
+
+
+def test_a_stream_whose_first_line_is_damaged_is_not_complete(capture: Path) -> None:
+    change(capture / "sse_s0.jsonl", 1, b"{")
+    notes, _ = doubted(capture)
     assert [by for by in complete(notes) if by[1] == "client"] == [("e50c39c1", "client")]
 
 

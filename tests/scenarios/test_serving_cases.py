@@ -30,6 +30,7 @@ WHOLE = {
     "w1": "started emitted finished",
 }
 MOST = 2
+ROLES = (("aggregated", 2),)
 CALLED = {"worker-0": "w0", "worker-1": "w1"}
 ABOUT = "r"
 
@@ -104,7 +105,13 @@ def test_a_request_that_migrated_has_a_world_of_what_befell_it() -> None:
     found = one([*facts(*THREE), *notes(*MIGRATED)])
     assert isinstance(found.key, tuple)
     assert found.key[1] == Shape(
-        roles=(("aggregated", 2),), tokens=2, max_tokens=2, retry_limit=1, faults=(("crash", 1),)
+        roles=(("aggregated", 2),),
+        tokens=2,
+        max_tokens=2,
+        retry_limit=1,
+        faults=(("crash", 1),),
+        done_for=(0,),
+        used=(1,),
     )
     assert found.called == CALLED
     client, frontend = found.logs
@@ -236,6 +243,27 @@ def test_numbers_that_are_none_say_nothing() -> None:
     assert answer([*facts(*THREE, allowed=10**12), *far]) is Answer.REJECTED
 
 
+def test_only_a_worker_that_died_for_good_is_not_restored() -> None:
+    hung = [
+        text.replace("crash", "hang").replace("disconnected", "response-timeout")
+        for text in MIGRATED
+    ]
+    found = one([*facts(*THREE), *notes(*hung)], dynamo(stream_timeout=True))
+    assert isinstance(found.key, tuple)
+    assert found.key[1].done_for == ()
+    worlds = dynamo()
+    for shape, times in (
+        (Shape(ROLES, 1, 1, 1, ()), 2),
+        (Shape(ROLES, 1, 1, 1, (), done_for=(0,)), 1),
+    ):
+        system = worlds.of(shape)
+        (again,) = (item for item in system.transitions if item.name == "restore")
+        state = system.initial
+        for worker in range(2):
+            state = state.with_endpoint(worker, inhibited=True)
+        assert sum(again(state, worker) is not None for worker in range(2)) == times
+
+
 # -- what is taken out ------------------------------------------------------------------------
 
 
@@ -312,9 +340,11 @@ def spoiled(found: Sequence[Noted], seed: int) -> list[Noted]:
             return changed
 
 
-def both(found: Sequence[Noted], worlds: Worlds) -> tuple[Explained, Explained]:
+def both(
+    found: Sequence[Noted], worlds: Worlds, who: Iterable[str] = WHOLE
+) -> tuple[Explained, Explained]:
     """What comes of logs with tokens taken out, and without."""
-    everybody, whole = Everybody(), [*facts(*WHOLE, allowed=6), *found]
+    everybody, whole = Everybody(), [*facts(*who, allowed=6), *found]
     for each in whole:
         everybody.learn(each)
     own = [each for each in whole if each.about is not None]
@@ -342,6 +372,21 @@ def test_taking_tokens_out_changes_no_answer() -> None:
             break
     assert answers == {Answer.ACCEPTED, Answer.REJECTED}
     assert taken > MOST
+
+
+def test_tokens_that_came_to_nobody_make_no_difference() -> None:
+    worlds, narrowed = dynamo(), 0
+    for seed, found in enumerate(long_runs(worlds)):
+        kept = [each for each in found if each.observation.witness not in CALLED.values()]
+        for logs in (kept, spoiled(kept, seed)):
+            short, long = both(logs, worlds, THREE)
+            assert short.answer is long.answer
+            assert {each.prop for each in short.broken} == {each.prop for each in long.broken}
+            assert isinstance(short.case.key, tuple)
+            narrowed += bool(short.case.key[1].used)
+        if seed == MOST:
+            break
+    assert narrowed
 
 
 def sizes(system: System) -> int:

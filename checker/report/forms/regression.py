@@ -40,7 +40,7 @@ def regression(explanation: Explanation) -> str:
     replays = "WORLD + RUN, __file__" if there is None else "RUN, __file__, SCENARIO"
     return f"""{_docstring([*_about(explanation)], "")}
 
-from rackproof.checker.testing import holds, no_longer
+from rackproof.testing import holds, no_longer
 
 {"".join(f"# {text}{chr(10)}" for text in _mended(explanation, there))}{given}
 RUN = {_literal(run)}

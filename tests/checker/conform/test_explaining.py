@@ -27,6 +27,7 @@ from rackproof.model.kernel import (
     Record,
     Scope,
     System,
+    eventually,
     evidence_of,
     holds,
     successors,
@@ -449,3 +450,29 @@ def test_no_change_is_passed_over_that_would_explain_a_record(seed: int) -> None
                             f"{switch.name}: {str(getattr(value, 'value', value)).lower()}"
                         )
             assert list(found.changes) == tried
+
+
+@pytest.mark.parametrize(("texts", "broken"), [((), True), (("expire",), False)])
+def test_what_a_witness_is_owed_and_has_not_got_by_the_end_of_its_record_is_broken(
+    texts: tuple[str, ...], broken: bool
+) -> None:
+    @eventually()
+    def freed(world: Any) -> bool:
+        """The block is freed.
+
+        Broken: The block is never freed.
+        """
+        return bool(world.block.value != "held")
+
+    def forced(before: Any, seen: Observation) -> Any:
+        after = type(before.block).FREED if seen.kind == "expire" else before.block
+        return evolve(before, block=after)
+
+    seen = log("start reader-0", "finish reader-0", "finish reader-0", *texts)
+    for owed in ((), ("freed",)):
+        evidence = evolve(evidence_of(lease()), forced=forced, owed=owed)
+        system = evolve(lease(), properties=(freed,), evidence=evidence)
+        found = explain(Case("lease", system, (seen,), KINDS, ended=True))
+        told = [(each.prop, each.sentence, each.at) for each in found.broken]
+        expected = [("freed", "The block is never freed.", seen[-1])]
+        assert told == (expected if broken and owed else [])

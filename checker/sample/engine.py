@@ -1,0 +1,223 @@
+"""Engine ``sample``: runs drawn by Hypothesis, batch by batch, to ``Findings``.
+
+A batch ends at the first violation, which Hypothesis shrinks; the next one goes on without that
+property. What a batch has been through steers the next, never itself: see ``Plan``. The same seed
+draws the same runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+import hypothesis
+from attrs import evolve, field, frozen
+from hypothesis import HealthCheck, Verbosity, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from rackproof.checker.lowering import lower
+from rackproof.checker.sample.machine import Driver, Violated, state_machine
+from rackproof.checker.sample.shortest import MOST_SECONDS, MOST_STATES, Least, least
+from rackproof.checker.sample.tally import Sampled, Sampling, Sighting, Tally
+from rackproof.checker.search import Limits, Snapshot
+from rackproof.checker.searched import Progress
+from rackproof.checker.verdicts import Findings, counted
+from rackproof.model.kernel import Property, Scope, System
+
+BATCH: Final = 50
+"""Runs before what they have been through steers the next ones."""
+MOST_SHRINKING: Final = 100
+"""Runs in which Hypothesis shrinks a violation; more is left to the search."""
+NOT_JUDGED: Final = "a loop is no run that sampling sees the end of"
+UNASKED: Final = "it was not asked for"
+
+
+class _Enough(KeyboardInterrupt):
+    """Ends a batch: of all exceptions, Hypothesis lets an interrupt alone through as it is."""
+
+
+def sampled(
+    system: System,
+    sampling: Sampling,
+    sought: Collection[str] | None = None,
+    asked: Collection[str] | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+    driver: Callable[[], Driver] | None = None,
+) -> Findings:
+    """Draw runs of a system; where ``sought`` is given, until all of these are violated.
+
+    asked: the properties that matter; None for all. seconds: when to stop drawing.
+    """
+    began = time.monotonic()
+    work = _Sampler(system, sampling, sought, asked, seconds, progress, driver, began)
+    reason = work.draw()
+    bounds = Limits(MOST_SECONDS if seconds is None else min(seconds, MOST_SECONDS), None)
+    limits = evolve(bounds, max_states=MOST_STATES)
+    properties = {prop.name: prop for prop in system.properties}
+    shortest = {
+        name: least(system, properties[name], sighting.firings, limits)
+        for name, sighting in work.tally.violated.items()
+    }
+    return _findings(work, shortest, reason, time.monotonic() - began)
+
+
+@frozen
+class _Sampler:
+    """One sampling of a system: the arguments of ``sampled``, and the sums over its runs."""
+
+    system: System
+    sampling: Sampling
+    sought: Collection[str] | None
+    asked: Collection[str] | None
+    seconds: float | None
+    progress: Progress | None
+    driver: Callable[[], Driver] | None
+    began: float
+    tally: Tally = field(factory=Tally)
+
+    @property
+    def unasked(self) -> frozenset[str]:
+        """The properties that do not matter."""
+        wanted = self.asked if self.sought is None else self.sought
+        every = frozenset(prop.name for prop in self.system.properties)
+        return frozenset() if wanted is None else every - frozenset(wanted)
+
+    def draw(self) -> str:
+        """Draw the runs, batch by batch; say how many there were, and why no more."""
+        batches = 0
+        while self.tally.runs < self.sampling.runs and not self._is_found:
+            batches += 1
+            before = self.tally.runs
+            if self._is_late:
+                return f"{self.words}, then the time was up"
+            self._batch(batches)
+            if self.tally.runs == before:
+                return f"{self.words}: there are no others"
+        return self.words
+
+    @property
+    def words(self) -> str:
+        """What was drawn: sampled: 1,000 runs of up to 31 steps."""
+        up_to = counted(self.tally.longest, "step")
+        return f"sampled: {counted(self.tally.runs, 'run')} of up to {up_to}"
+
+    @property
+    def _is_late(self) -> bool:
+        return self.seconds is not None and time.monotonic() - self.began > self.seconds
+
+    @property
+    def _is_found(self) -> bool:
+        return self.sought is not None and self.tally.violated.keys() >= set(self.sought)
+
+    def _batch(self, number: int) -> None:
+        plan = self.tally.plan(self.unasked | self.tally.violated.keys())
+        machine = state_machine(
+            self.system,
+            plan=plan,
+            tally=self.tally,
+            driver=self.driver,
+            before_run=self._guard(),
+        )
+        hypothesis.seed(self.sampling.seed * 1_000_003 + number)(machine)
+        steps = min(self.sampling.length, 2 * plan.longest)
+        runs = min(BATCH, self.sampling.runs - self.tally.runs)
+        try:
+            run_state_machine_as_test(machine, settings=_settings(runs, steps))
+        except (Violated, _Enough):
+            return
+
+    def _guard(self) -> Callable[[], None]:
+        """Called before each run: ends them when it is late, or shrunk enough."""
+        shrunk = 0
+
+        def guard() -> None:
+            nonlocal shrunk
+            shrunk += self.tally.shrinking
+            is_drawn = not shrunk and self.tally.runs >= self.sampling.runs
+            if self._is_late or is_drawn or shrunk > MOST_SHRINKING:
+                raise _Enough
+            if self.progress is not None:
+                doing = f"{self.tally.runs:,} runs" + (", shrinking" if shrunk else "")
+                spent = time.monotonic() - self.began
+                self.progress(Snapshot(self.tally.steps, self.tally.steps, spent, doing=doing))
+
+        return guard
+
+
+def _settings(runs: int, steps: int) -> settings:
+    """Nothing kept, nothing printed, no limit but the numbers."""
+    return settings(
+        max_examples=runs,
+        stateful_step_count=steps,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        print_blob=False,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def _findings(
+    work: _Sampler, shortest: Mapping[str, Least], reason: str, seconds: float
+) -> Findings:
+    system, tally = work.system, work.tally
+    reads = dict(_reads(shortest))
+    found = {name: told(tally.violated[name], one) for name, one in shortest.items()}
+    return Findings(
+        engine="sample",
+        states=tally.steps + tally.runs,
+        transitions=tally.steps,
+        depth=tally.longest,
+        seconds=seconds,
+        at_rest=tally.resting,
+        reason=reason,
+        violated={name: one.trace for name, one in shortest.items()},
+        fewest=frozenset(name for name, one in shortest.items() if one.fewest),
+        longer=frozenset(name for name, one in shortest.items() if not one.shortest),
+        reached=frozenset(tally.reached),
+        fired=frozenset(tally.fired),
+        idle=tuple(one.name for one in system.transitions if not tally.fired[one.name]),
+        reads=reads,
+        reasons={prop.name: why for prop in system.properties if (why := _why(work, prop, reason))},
+        note="; ".join(f"{name}: {words}" for name, words in found.items()) or None,
+        sampled=Sampled(work.sampling, tally, found),
+    )
+
+
+def _reads(
+    shortest: Mapping[str, Least],
+) -> Iterator[tuple[tuple[str, tuple[int, ...]], frozenset[int]]]:
+    for one in shortest.values():
+        if one.findings is not None:
+            yield from one.findings.reads.items()
+
+
+def _why(work: _Sampler, prop: Property, reason: str) -> str | None:
+    """Why nothing is known of a property, where there is more to say than how much was sampled."""
+    if prop.name in work.unasked:
+        return UNASKED
+    return f"{reason}; {NOT_JUDGED}" if prop.scope is Scope.EVENTUALLY else None
+
+
+def told(sighting: Sighting, one: Least) -> str:
+    """How a violation came about: found in 31 steps after 212 runs; the shortest has 4 steps and 1
+    fault.
+    """
+    runs, steps = counted(sighting.runs, "run"), counted(sighting.found, "step")
+    size = f"{counted(len(one.trace.steps), 'step')} and {counted(one.trace.faults, 'fault')}"
+    if one.shortest:
+        return f"found in {steps} after {runs}; the shortest has {size}"
+    return (
+        f"found in {steps} after {runs}, shortened to {size}; the world is too large to tell "
+        "whether there is a shorter one"
+    )
+
+
+def impossible(system: System) -> tuple[str, ...]:
+    """The transitions that can never take effect, whatever values the fields they read may take."""
+    possible = {action.firing.transition.name for action in lower(system).actions}
+    return tuple(one.name for one in system.transitions if one.name not in possible)

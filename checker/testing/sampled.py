@@ -1,0 +1,88 @@
+"""What ``rackproof.testing.machine`` does: sample a target, and fail with what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+from hypothesis import settings
+
+from rackproof.checker.engines import Options
+from rackproof.checker.report.plain import as_text
+from rackproof.checker.report.sampling import lines
+from rackproof.checker.sample.machine import Driver, WorldMachine, state_machine
+from rackproof.checker.sample.tally import Plan
+from rackproof.checker.targets import Target, expand
+from rackproof.checker.verdicts import Result, Verdict
+from rackproof.checker.verify import AS_REPORTED, Report, explored, verify
+from rackproof.scenarios.schema import Scenario
+
+OWN: tuple[str, ...] = ("default", "ci")
+"""The profiles that Hypothesis has without anybody's doing."""
+
+told: list[str] = []
+"""What the sampled runs of this process have been through, for pytest's summary."""
+
+
+class SampledFailed(AssertionError):
+    """Sampled runs are not as they should be; the message is the report."""
+
+
+def check(
+    target: str, runs: int, steps: int, seed: int, driver: Callable[[], Driver] | None = None
+) -> Report:
+    """Sample a target; ``SampledFailed`` unless it is as it should be."""
+    __tracebackhide__ = True
+    runs, steps = _profile(runs, steps)
+    options = Options(engine="sample", runs=runs, run_length=steps, seed=seed, driver=driver)
+    (found,) = expand([target]).found
+    report = verify(found, options) if driver is None else _driven(found, options)
+    for run in report.runs:
+        told.extend(f"{target}: {line}" for line in lines(run.findings))
+    kept = _as_tests_see_it(report)
+    if report.failure is not None or any(run.complaints for run in kept.runs):
+        raise SampledFailed(as_text(kept))
+    return report
+
+
+def _driven(target: Target, options: Options) -> Report:
+    """A report on a target; what goes along with its runs fails the test by itself."""
+    scenario = target.load()
+    run = explored(AS_REPORTED, scenario.case, options, None)
+    return Report(target.label, target.file, scenario, runs=(run,), options=options)
+
+
+def machine_of(target: str, driver: Callable[[], Driver] | None = None) -> type[WorldMachine]:
+    """The state machine of a target's world."""
+    scenario = _loaded(target)
+    expected = {name for name, one in scenario.case.expect.items() if one.verdict == "violated"}
+    system = scenario.case.setting.system
+    return state_machine(system, plan=Plan(settled=frozenset(expected)), driver=driver)
+
+
+def _loaded(target: str) -> Scenario:
+    (found,) = expand([target]).found
+    return found.load()
+
+
+def _profile(runs: int, steps: int) -> tuple[int, int]:
+    """How much to sample: as the profile says that somebody loaded, else as was asked for."""
+    name = settings.get_current_profile_name()
+    if name in OWN:
+        return runs, steps
+    profile = settings.get_profile(name)
+    return profile.max_examples, profile.stateful_step_count
+
+
+def _as_tests_see_it(report: Report) -> Report:
+    """A report in which what was sampled and not violated is as it should be."""
+    runs = tuple(attrs.evolve(run, results=tuple(_passed(run.results))) for run in report.runs)
+    return attrs.evolve(report, runs=runs)
+
+
+def _passed(results: tuple[Result, ...]) -> Iterator[Result]:
+    """The results; those are not judged that are open and that nobody expects to be violated."""
+    for result in results:
+        is_wanted = result.expected is not None and result.expected.verdict != "holds"
+        is_open = result.verdict is Verdict.INCONCLUSIVE
+        yield attrs.evolve(result, judged=False) if is_open and not is_wanted else result
