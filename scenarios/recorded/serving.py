@@ -90,6 +90,7 @@ def case(
     for each in noted:
         story.take(each)
     retry_limit = _retry_limit(story, worlds)
+    retries = min(retry_limit, _most_retries(story, retry_limit))
     others = _others(story, worlds, retry_limit)
     seated = seats(story, others)
     called = names(seated)
@@ -98,7 +99,7 @@ def case(
         roles=tuple((role, len(workers)) for role, workers in seated.items()),
         tokens=kept.of(story.length),
         max_tokens=kept.of(story.max_tokens),
-        retry_limit=min(retry_limit, _most_retries(story, retry_limit)),
+        retry_limit=min(retries, worlds.most_retries),
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
         counted=story.more is False,
         malformed=_is_malformed(story),
@@ -112,11 +113,7 @@ def case(
         logs=_Writing(story, called, kept).logs(),
         complete=_complete(story, called),
         called={name: log for log, name in called.items()},
-        missing=tuple(
-            words
-            for who, (kinds, words) in NEEDED.items()
-            if not kinds <= story.complete.get(who, NOBODY)
-        ),
+        missing=tuple(_missing(story, retries > worlds.most_retries)),
         ended=_is_ended(story),
         numbered=kept.originals,
         key=(worlds, shape),
@@ -181,6 +178,15 @@ def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, s
     )
 
 
+def _missing(story: Story, too_often: bool) -> Iterator[str]:
+    """What there is not of a request, in words, so that nothing is accepted."""
+    for who, (kinds, words) in NEEDED.items():
+        if not kinds <= story.complete.get(who, NOBODY):
+            yield words
+    if too_often:
+        yield "room in a world for a request that was sent as often as this one"
+
+
 def _is_ended(story: Story) -> bool:
     """Whether the client was told that nothing more comes, or went."""
     return any(seen.kind in ("end", "left") for seen in story.client)
@@ -192,7 +198,7 @@ def _is_ended(story: Story) -> bool:
 def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed: bool) -> Numbers:
     """Which positions are kept: all of them, where tokens have none and may come twice."""
     labelled = all("position" in seen.values for seen in story.tokens)
-    near: Iterable[int] = range(story.most + 1)
+    near: Iterable[int] = range(min(story.most, sum(map(len, story.of.values()))) + 1)
     if collapsed and (labelled or worlds.is_plain):
         around = story.tokens[story.max_tokens - 1 : story.max_tokens + 1]
         near = [int(seen.values["position"]) for seen in around if labelled]

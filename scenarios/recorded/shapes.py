@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import wraps
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from rackproof.model.kernel import System, Transition, environment, transition
 from rackproof.model.marks import restore
 from rackproof.model.protocol import Protocol, Replay, with_mechanisms
 from rackproof.model.retry import Error, blamed
+from rackproof.model.scope import MOST_DISPATCHES
 from rackproof.model.sorts import Workers
 from rackproof.model.stream import emit
 from rackproof.model.world import World
@@ -73,6 +75,13 @@ class Worlds:
         fenced = protocol.fence_attempts and protocol.fence_steps
         replays = protocol.gateway_replay in (Replay.NEVER, Replay.UNDISPATCHED)
         return fenced and replays and protocol.replay_delivered
+
+    @property
+    def most_retries(self) -> int:
+        """The most retries that a world of this stack has room for."""
+        scope = with_own_scope(self.bundled).scope
+        layers = (scope.get(name, 0) for name in ("gateway-retries", "client-retries"))
+        return MOST_DISPATCHES // prod(int(str(retries)) + 1 for retries in layers) - 1
 
     @property
     def resumes(self) -> bool:

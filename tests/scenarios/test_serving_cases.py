@@ -243,6 +243,14 @@ def test_numbers_that_are_none_say_nothing() -> None:
     assert answer([*facts(*THREE, allowed=10**12), *far]) is Answer.REJECTED
 
 
+def test_a_request_that_was_sent_very_often_is_not_judged() -> None:
+    sent = [f"frontend dispatch attempt={i} worker=w{i % 2} delivered=0" for i in range(100)]
+    limit = Noted(None, Observation("facts", "limit", {"retry-limit": 10**9}), "clock")
+    found = one([*facts(*THREE), limit, *notes(*sent)])
+    assert found.missing[-1].startswith("room in a world for a request that was sent as often")
+    assert len(found.system.initial.streams[0].attempts) == 64
+
+
 def test_only_a_worker_that_died_for_good_is_not_restored() -> None:
     hung = [
         text.replace("crash", "hang").replace("disconnected", "response-timeout")

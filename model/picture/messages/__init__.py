@@ -10,7 +10,7 @@ from rackproof.model.kernel import Firing, Message
 from rackproof.model.picture.cast import Cast
 from rackproof.model.picture.messages.indexed import INDEXED
 from rackproof.model.picture.messages.linked import LINKED, ROOMS
-from rackproof.model.picture.messages.serving import REQUESTS, TRANSFERS, WORKERS
+from rackproof.model.picture.messages.serving import OTHERS, REQUESTS, TRANSFERS, WORKERS
 from rackproof.model.picture.messages.stored import STORED
 from rackproof.model.picture.scene import Between, Scene
 
@@ -27,6 +27,8 @@ BETWEEN: Final[dict[str, Between]] = {
 drawn at whom it hits, are from and to the same.
 """
 
+_ALL: Final = {**BETWEEN, **OTHERS}
+
 
 @frozen
 class Messages:
@@ -39,6 +41,6 @@ class Messages:
         parameters = (name for name, _ in firing.transition.parameters)
         ids = dict(zip(parameters, firing.arguments, strict=True))
         scene = Scene(self.cast, before, after, ids)
-        names = [party(scene) for party in BETWEEN[firing.transition.name]]
+        names = [party(scene) for party in _ALL[firing.transition.name]]
         drawn = [name for name in names if name in self.cast.there]
         return Message(drawn[0], drawn[-1])

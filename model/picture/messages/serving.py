@@ -165,6 +165,8 @@ WORKERS: Final[dict[str, Between]] = {
     "report_load": (worker, router),
     "load_drops": alone(worker),
     "clear_mark": (worker, router),
-    "another_request_fails": (worker, router),
     "lost_report": alone(worker),
 }
+
+OTHERS: Final[dict[str, Between]] = {"another_request_fails": (worker, router)}
+"""What only a world has in which one request of many is looked at."""
