@@ -73,6 +73,12 @@ def test_source_distribution_holds_the_licence(dist: Path) -> None:
         assert "LICENSE" in {Path(name).name for name in archive.getnames()}
 
 
+def test_source_distribution_holds_no_captures(dist: Path) -> None:
+    (path,) = dist.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        assert [name for name in archive.getnames() if "tests/data" in name] == []
+
+
 @pytest.mark.parametrize("group", ["console_scripts", "pytest11"])
 def test_entry_point_loads(group: str) -> None:
     (point,) = entry_points(group=group, name="rackproof")

@@ -120,7 +120,7 @@ class _Conform:
     def _capture(self, path: Path) -> Conformity:
         started, label = time.monotonic(), str(path)
         found = Conformity(label, self.source.against, self._again(label), Tally(self.known))
-        found.sought = self.changes
+        found.sought = self.changes or not self.source.has_mechanisms
         with (
             Ticker(label, self.session.verbosity) as ticker,
             contextlib.redirect_stdout(sys.stderr),  # what a model prints is no report

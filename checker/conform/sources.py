@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rackproof.scenarios.recorded.noted import Doubt, Noted
     from rackproof.scenarios.schema import Bundled
 
+MOST_CLOCKS: Final = 8
+"""Clocks that are told by name."""
 NEUTRAL: Final = "neutral"
 
 Tell = Callable[[Place, str], None]
@@ -58,6 +60,10 @@ class Source(Protocol):
     @property
     def properties(self) -> Collection[str]:
         """The names of what can be broken."""
+
+    @property
+    def has_mechanisms(self) -> bool:
+        """Whether something of it could be set otherwise."""
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
@@ -118,6 +124,11 @@ class Stack:
         from rackproof.invariants import CATALOGUE  # noqa: PLC0415
 
         return list(CATALOGUE)
+
+    @property
+    def has_mechanisms(self) -> bool:
+        """A stack is made of them."""
+        return True
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
@@ -286,7 +297,9 @@ class Requests:
             tokens.append(f"tokens only counted: {_requests(self.counted)}")
         whole = ", ".join(f"{who} ({n:,})" for who, n in sorted(self.whole.items()))
         logs = [f"whole logs, by requests: {whole}"] if whole else []
-        clocks = ", ".join(sorted(self.clocks))
+        names = sorted(self.clocks)
+        left = f" and {len(names) - MOST_CLOCKS:,} more" if names[MOST_CLOCKS:] else ""
+        clocks = f"{', '.join(names[:MOST_CLOCKS])}{left}"
         one = " (of one host, as --one-host says)" if self.stack.one_host else ""
         return [
             *tokens,
@@ -339,6 +352,11 @@ class World:
     def properties(self) -> Collection[str]:
         """Its own."""
         return [prop.name for prop in self.system.properties]
+
+    @property
+    def has_mechanisms(self) -> bool:
+        """None that anybody but its author knows."""
+        return False
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:

@@ -7,7 +7,7 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from attrs import define, field, frozen
@@ -51,6 +51,27 @@ class Everybody:
     prompts: dict[str, tuple[int, str]] = field(factory=dict)
     asking: dict[str, str] = field(factory=dict)
     retry_limit: int | None = None
+    _sorted: tuple[int, int] = field(default=(0, 0), init=False)
+    _of_worker: dict[str, list[tuple[int, Noted]]] = field(factory=dict, init=False)
+    _aliases: dict[str, list[str]] = field(factory=dict, init=False)
+
+    def _sort(self) -> None:
+        """Look up once what there is of each worker, however many requests ask."""
+        if self._sorted == (len(self.told), len(self.known)):
+            return
+        self._of_worker, self._aliases = {}, {}
+        for index, noted in enumerate(self.told):
+            worker = self.called(noted.observation.values.get("worker", ""))
+            self._of_worker.setdefault(worker, []).append((index, noted))
+        for alias, known in self.known.items():
+            self._aliases.setdefault(known.name, []).append(alias)
+        self._sorted = len(self.told), len(self.known)
+
+    def told_of(self, workers: Iterable[str]) -> list[Noted]:
+        """What was done to some workers, or said of them, in the order of the logs."""
+        self._sort()
+        found = (entry for name in workers for entry in self._of_worker.get(name, ()))
+        return [noted for _, noted in sorted(found, key=lambda entry: entry[0])]
 
     def learn(self, noted: Noted) -> None:
         """Take what a note says of everybody."""
@@ -126,11 +147,13 @@ class Everybody:
     @property
     def workers(self) -> list[str]:
         """Every worker that the logs name, in the order in which they do."""
-        return list(dict.fromkeys(worker.name for worker in self.known.values()))
+        self._sort()
+        return list(self._aliases)
 
     def fails_others(self, name: str, about: str) -> bool:
         """Whether a worker failed a request other than this."""
-        aliases = [alias for alias, worker in self.known.items() if worker.name == name]
+        self._sort()
+        aliases = self._aliases.get(name, [])
         return any(self.failed.get(alias, set()) - {about} for alias in (*aliases, name))
 
 

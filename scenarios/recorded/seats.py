@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from rackproof.scenarios.recorded.everybody import AGGREGATED, DECODE, PREFILL
@@ -20,7 +21,9 @@ def seats(story: Story, others_too: int) -> dict[str, list[str]]:
     everybody, found = story.everybody, dict[str, list[str]]()
     taken = list(dict.fromkeys(story.involved))
     others = [name for name in everybody.workers if name not in taken]
-    taken += sorted(others, key=lambda name: bool(story.deeds([name])))[:others_too]
+    unharmed = (name for name in others if not story.deeds([name]))
+    spare = list(islice(unharmed, others_too))
+    taken += [*spare, *(name for name in others if name not in spare)][:others_too]
     for name in taken:
         found.setdefault(everybody.role(name), []).append(name)
     for role in _needed(found):

@@ -96,8 +96,10 @@ class Story:
     def max_tokens(self) -> int:
         """How many the client allowed; where that is not known, what the output came to."""
         allowed = whole(self.fact("asked", "max-tokens"))
-        if allowed is None:
-            allowed = self._length if self._is_finished else self.most + 1
+        if allowed is None and self._is_finished:
+            allowed = self._length
+        elif allowed is None:
+            allowed = self.most + (not self._is_through)
         return max(1, allowed)
 
     @cached_property
@@ -110,6 +112,12 @@ class Story:
     @property
     def _is_finished(self) -> bool:
         return any(seen.kind == "finish" for seen in self.client)
+
+    @property
+    def _is_through(self) -> bool:
+        """Whether a worker says that it gave out all there is."""
+        notes = (each.observation for log in self.workers.values() for each in log)
+        return any(seen.kind == "finished" for seen in notes)
 
     @property
     def _length(self) -> int:
@@ -187,12 +195,11 @@ class Story:
 
     def done_to(self, workers: Sequence[str] | Mapping[str, str], witness: str) -> list[Noted]:
         """What an operator did to some of the workers, or discovery said of them."""
-        return [
-            noted
-            for noted in (*self.everybody.told, *self.of.get(witness, ()))
-            if noted.observation.witness == witness
-            and self.everybody.called(noted.observation.values.get("worker", "")) in workers
-        ]
+        called = self.everybody.called
+        own = self.of.get(witness, ())
+        mine = [n for n in own if called(n.observation.values.get("worker", "")) in workers]
+        told = self.everybody.told_of(workers)
+        return [*(n for n in told if n.observation.witness == witness), *mine]
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""

@@ -90,7 +90,8 @@ class _Page:
             for line in part.lines:
                 self._tell(f"    {line}")
         if self.every and first.trace.steps:
-            self._tell("  the run of the model that explains what it does:")
+            before = "what comes before" if first.rejection else "the record"
+            self._tell(f"  the run of the model that explains {before}:")
             for step, written in steps(first):
                 for left, right in zip((step, *[""] * len(written)), written, strict=False):
                     self._tell(f"    {left:<{STEP}}  | {right}")

@@ -1,0 +1,127 @@
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from written_out import Shape, write_capture
+
+from rackproof.checker.cli import conform, run
+
+ROOT = Path(__file__).parents[3]
+CAPTURES = ROOT / "tests" / "data" / "dynamo-1.6.1"
+INCOMPLETE = str(CAPTURES / "fault_incomplete")
+
+
+def test_the_example_of_the_help_works_as_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert conform.epilog is not None
+    assert run(conform.epilog.removeprefix("Example: rackproof ").split()) == 1
+    told = capsys.readouterr().out
+    assert "2 requests: 1 accepted, 1 rejected" in told
+    assert "nothing explains client: end at sse_s0.jsonl:13" in told
+    assert "To see it again: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete" in told
+
+
+def test_every_form_is_written_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = str(CAPTURES / "basic_SIGKILL_lim3_w2_round-robin")
+    files = {name: tmp_path / f"it.{name}" for name in ("json", "junit", "summary")}
+    options = [part for name, file in files.items() for part in (f"--{name}", str(file))]
+    asked = ["conform", capture, INCOMPLETE, "--stack", "dynamo", "--known", "usage-exact"]
+    assert run([*asked, *options, "-q"]) == 1
+    assert "2 captures: 1 FAILED, 1 ok" in capsys.readouterr().out
+    first, second = json.loads(files["json"].read_text())
+    assert (first["status"], second["status"]) == (0, 1)
+    assert first["breaks"] == [
+        {"property": "usage-exact", "predicted": True, "known": True, "cases": 1}
+    ]
+    (error,) = (one for one in first["log_errors"] if one["kind"] == "token")
+    assert (error["times"], error["first"]["said"], error["first"]["truth"]) == (40, "w0", "w1")
+    (row,) = first["migrations"]["rows"]
+    assert (row["fault"], row["error"], row["count"]) == ("crash", "disconnected", 1)
+    assert 0.1 < row["stall_p50_s"] < 0.3
+    suites = ET.fromstring(files["junit"].read_text())
+    assert [suite.get("failures") for suite in suites] == ["0", "1"]
+    assert "| FAILED |" in files["summary"].read_text()
+
+
+def test_a_log_of_a_world_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "run.jsonl"
+    steps = [{"kind": "start", "reader": "reader-0"}, {"kind": "slow-read"}, {"kind": "reuse"}]
+    world = str(ROOT / "docs" / "examples" / "lease.py") + ":world"
+
+    def write(*more: dict[str, str]) -> None:
+        lines = (json.dumps({"witness": "run", **one}) for one in (*steps, *more))
+        log.write_text("".join(f"{line}\n" for line in lines))
+
+    write()
+    assert run(["conform", str(log), "--world", world, "--known", "no-overwrite-in-flight"]) == 0
+    assert "1 run: 1 accepted" in capsys.readouterr().out
+    write({"kind": "start", "reader": "reader-1"})
+    assert run(["conform", str(log), "--world", world, "-v"]) == 1
+    told = capsys.readouterr().out
+    assert "nothing explains run: start" in told
+    assert "reader-1 starts to read the block: block is reused" in told
+    assert "--explain-changes" not in told
+
+
+def test_logs_of_kv_events_are_cases_of_caches(capsys: pytest.CaptureFixture[str]) -> None:
+    events = str(CAPTURES / "observability" / "kv_events_raw_vllm.jsonl")
+    assert run(["conform", events, "--stack", "dynamo"]) == 0
+    assert "cache records: " in capsys.readouterr().out
+
+
+def test_what_the_model_wrote_out_is_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_capture(tmp_path, Shape(40, faults=0.3))
+    assert run(["conform", str(tmp_path), "--stack", "dynamo", "--known", "usage-exact"]) == 0
+    assert "40 requests: 40 accepted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--stack", "dynamoo"], "did you mean dynamo"),
+        (["--stack", "dynamo", "--known", "usage-exakt"], "did you mean usage-exact"),
+        (["--stack", "dynamo", "--mapping", "dynamoo"], "dynamo"),
+        (["--stack", "dynamo", "--timeout", "stream-timeut=3s"], "did you mean stream-timeout"),
+        (["--stack", "dynamo", "--timeout", "stream-timeout"], "write NAME=DURATION"),
+        (["--stack", "dynamo", "--set", "finish-lach=true"], "did you mean finish-latch"),
+        (["--world", "nowhere.py:world"], "there is no such file"),
+        (["--world", "nowhere.py"], "write FILE.py:NAME"),
+        (["--world", "x.py:world", "--one-host"], "are for stacks"),
+        ([], "say what was recorded"),
+    ],
+)
+def test_bad_input_is_told_in_a_message(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["conform", INCOMPLETE, *arguments]) == 2
+    output = capsys.readouterr()
+    assert told in output.out + output.err
+    assert "Traceback" not in output.out + output.err
+
+
+def test_nothing_to_look_at_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["conform", str(tmp_path), "--stack", "dynamo"]) == 2
+    assert run(["conform", str(tmp_path / "none"), "--stack", "dynamo"]) == 2
+    assert "there is no such file or folder" in capsys.readouterr().out
+
+
+def test_lines_that_cannot_be_read_are_told_and_weaken_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = CAPTURES / "basic_SIGKILL_lim0_w2_round-robin"
+    for file in source.iterdir():
+        text = file.read_bytes()
+        cut = text[: len(text) - 40] if file.name == "sse_s0.jsonl" else text
+        (tmp_path / file.name).write_bytes(cut + (b"\x00\xff\n" if file.name == "fe.log" else b""))
+    assert run(["conform", str(tmp_path), "--stack", "dynamo"]) == 3
+    told = capsys.readouterr().out
+    assert "1 inconclusive" in told
+    assert "sse_s0.jsonl:2" in told
+    assert "Traceback" not in told
