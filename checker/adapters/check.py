@@ -1,8 +1,7 @@
-"""The test of an implementation in one line, and as a function."""
+"""Trying an implementation: many runs, or one that is written down."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
@@ -51,38 +50,6 @@ class Options:
     save: Path | None = None
     actions: str | None = None
     limits: Limits = field(factory=Limits)
-
-
-def lockstep(
-    world: str,
-    adapter: Callable[[], Implementation],
-    *,
-    examples: int = 100,
-    steps: int = 12,
-    seed: int = 0,
-    known: Collection[str] = (),
-    save: str | Path | None = None,
-    actions: str | None = None,
-    seconds: float = 60.0,
-) -> Callable[[], None]:
-    """A test that drives an implementation in lock step with a world.
-
-    It is used as ``test_my_stack = lockstep("stack:reference", MyAdapter)``.
-
-    world: a scenario, by its path from the file that this is called in, or ``stack:NAME``. adapter:
-    makes a new adapter for each run. seconds: that one call of the adapter may take. The others are
-    those of ``Options``. The test fails where the implementation does what no run of the world
-    does, and where it breaks a property that is not ``known``.
-    """
-    base = Path(sys._getframe(1).f_globals.get("__file__", "")).parent
-    folder = None if save is None else Path(save)
-    options = Options(examples, steps, seed, known, folder, actions, Limits(seconds))
-
-    def test() -> None:
-        __tracebackhide__ = True
-        conforms(world, adapter, options, base)
-
-    return test
 
 
 def conforms(

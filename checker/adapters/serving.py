@@ -170,7 +170,7 @@ def _told(system: System) -> Evidence:
         after = told.forced(_exchanged(state, at), seen)
         return None if after is None else _exchanged(after, at)
 
-    return Evidence(records, forced)
+    return evolve(told, records=records, forced=forced)
 
 
 def _exchanged(world: Any, request: int) -> Any:

@@ -7,10 +7,11 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.explaining import by_witness
+from rackproof.checker.adapters.explaining import Unexplained, by_witness
 from rackproof.checker.adapters.lockstep import AdapterFailed, Diverged, Entry, Lockstep
 from rackproof.checker.adapters.machine import Found
 from rackproof.checker.conform.explain import explain
+from rackproof.checker.conform.forcing import forced_breaks
 from rackproof.checker.conform.outcome import Answer, Broken, Explained
 from rackproof.checker.conform.telling import broken_sentence, written
 from rackproof.checker.trace import Trace
@@ -51,8 +52,20 @@ def judged(run: Lockstep, failure: Diverged) -> Judged:
         trace = explained.trace
     seen = _of_client(run, whole)
     client = explain(evolve(seen, ended=True)) if seen else None
-    left = _left(run) if failure.seen is None else ()
-    return Judged(trace, explained, client if _is_rejected(client) else None, left)
+    found = Judged(trace, explained, client if _is_rejected(client) else None)
+    if failure.unexplained is None:
+        return evolve(found, left=_left(run))
+    return found if found.broken else evolve(found, left=_forced(whole, failure.unexplained))
+
+
+def _forced(case: Case, unexplained: Unexplained) -> tuple[Broken, ...]:
+    """What is broken by what was seen, after another of the runs that explain what came before."""
+    for node in unexplained.nodes:
+        state = unexplained.before.world.moves.states[node.state]
+        found = forced_breaks(evolve(case, ended=True), state, [unexplained.at])
+        if found:
+            return found
+    return ()
 
 
 def _left(run: Lockstep) -> tuple[Broken, ...]:

@@ -25,7 +25,8 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
         lines.append(f"  Why it matters: {result.prop.why}")
     timing = possible(trace)
     lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
-    if (within := within_times(trace, result.prop)) is not None:
+    is_searchable = report.options.engine != "sample" or result.shortest
+    if is_searchable and (within := within_times(trace, result.prop)) is not None:
         lines += [f"  {line}" for line in within.lines]
     if isinstance(report, Examined):
         lines += _exam(report, result)

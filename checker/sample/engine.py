@@ -1,8 +1,8 @@
 """Engine ``sample``: runs drawn by Hypothesis, batch by batch, to ``Findings``.
 
-A batch ends at the first violation, which Hypothesis shrinks; the next one goes on without that
-property. What a batch has been through steers the next, never itself: see ``Plan``. The same seed
-draws the same runs.
+One batch is drawn by Hypothesis, the next one is of plain random walks. A batch ends at the first
+violation, which Hypothesis shrinks; the next one goes on without that property. What a batch has
+been through steers the next, never itself: see ``Plan``. The same seed draws the same runs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rackproof.checker.lowering import lower
 from rackproof.checker.sample.machine import Driver, Violated, state_machine
 from rackproof.checker.sample.shortest import MOST_SECONDS, MOST_STATES, Least, least
 from rackproof.checker.sample.tally import Sampled, Sampling, Sighting, Tally
+from rackproof.checker.sample.walks import Walks
 from rackproof.checker.search import Limits, Snapshot
 from rackproof.checker.searched import Progress
 from rackproof.checker.verdicts import Findings, counted
@@ -86,13 +87,16 @@ class _Sampler:
 
     def draw(self) -> str:
         """Draw the runs, batch by batch; say how many there were, and why no more."""
-        batches = 0
+        batches, walks = 0, Walks(self.system, self.sampling.seed)
         while self.tally.runs < self.sampling.runs and not self._is_found:
             batches += 1
             before = self.tally.runs
             if self._is_late:
                 return f"{self.words}, then the time was up"
-            self._batch(batches)
+            if batches % 2 or self.driver is not None:
+                self._batch(batches)
+            else:
+                self._walk(walks)
             if self.tally.runs == before:
                 return f"{self.words}: there are no others"
         return self.words
@@ -127,6 +131,15 @@ class _Sampler:
             run_state_machine_as_test(machine, settings=_settings(runs, steps))
         except (Violated, _Enough):
             return
+
+    def _walk(self, walks: Walks) -> None:
+        """A batch of walks."""
+        plan, left = self.tally.plan(self.unasked | self.tally.violated.keys()), BATCH
+        while left and not (self._is_late or self.tally.shrinking):
+            if self.tally.runs >= self.sampling.runs:
+                return
+            walks.walk(plan, self.tally, self.sampling.length)
+            left -= 1
 
     def _guard(self) -> Callable[[], None]:
         """Called before each run: ends them when it is late, or shrunk enough."""

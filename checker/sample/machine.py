@@ -2,19 +2,19 @@
 guards, its invariant the properties.
 
 A rule is a transition, and draws one of the firings of it that are possible. In half of the runs
-that is all; in the others a swarm is drawn first. What nobody is owed (faults, clients, the
-environment) is drawn for when it is possible for the first time: whether it may happen in this run
-at all, how often, from which step on, or only in phases of the protocol in which it was seldom
-tried. What happens by itself is drawn for too: whether it is slow in this run, so that it comes
-only where nothing else does. At the end of a run Hypothesis is told how rare its steps were, and
-aims for rarer ones.
+that is all; in the others a swarm is drawn. What nobody is owed (faults, clients, the environment)
+is drawn for when it is possible for the first time: whether it may happen in this run at all, how
+often, from which step on, or only in phases of the protocol in which it was seldom tried. What
+happens by itself is drawn for too: whether it is slow in this run, so that it comes only where
+nothing else does. At the end of a run Hypothesis is told how rare its steps were, and aims for
+rarer ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 from attrs import frozen
@@ -71,6 +71,29 @@ class Asked:
 
 
 @frozen
+class Judged:
+    """What is asked of every state, of states at rest, and until it happens."""
+
+    always: Sequence[Asked]
+    resting: Sequence[Asked]
+    goals: Sequence[Asked]
+
+    def violated_in(
+        self, point: Point, settled: Collection[str], reached: set[str]
+    ) -> Asked | None:
+        """The first property that a state violates and that is not settled; what it reaches is
+        added.
+        """
+        for goal in self.goals:
+            if goal.prop.name not in reached and any(goal.is_true_for(point.state)):
+                reached.add(goal.prop.name)
+        for asked in (*self.always, *(self.resting if point.rests else ())):
+            if asked.prop.name not in settled and not all(asked.is_true_for(point.state)):
+                return asked
+        return None
+
+
+@frozen
 class Share:
     """How a run may use a transition that nobody is owed: one of the four ways, and from which step
     on.
@@ -98,9 +121,7 @@ class WorldMachine(RuleBasedStateMachine):
     system: ClassVar[System]
     choices: ClassVar[Choices]
     phases: ClassVar[Phases]
-    always: ClassVar[Sequence[Asked]]
-    resting: ClassVar[Sequence[Asked]]
-    goals: ClassVar[Sequence[Asked]]
+    asked: ClassVar[Judged]
     plan: ClassVar[Plan]
     tally: ClassVar[Tally]
     hooks: ClassVar[Hooks]
@@ -154,13 +175,9 @@ class WorldMachine(RuleBasedStateMachine):
         if self.is_asked:
             return
         self.is_asked = True
-        state, reached = self.point.state, self.tally.reached
-        for goal in self.goals:
-            if goal.prop.name not in reached and any(goal.is_true_for(state)):
-                reached.add(goal.prop.name)
-        for asked in (*self.always, *(self.resting if self.point.rests else ())):
-            if asked.prop.name not in self.plan.settled and not all(asked.is_true_for(state)):
-                self._violates(asked)
+        broken = self.asked.violated_in(self.point, self.plan.settled, self.tally.reached)
+        if broken is not None:
+            self._violates(broken)
 
     def _violates(self, asked: Asked) -> None:
         self._count()
@@ -215,6 +232,10 @@ class WorldMachine(RuleBasedStateMachine):
             self.is_swarm = draw(st.booleans())
         return self.is_swarm
 
+    def pick(self, draw: st.DrawFn, moves: Sequence[Move]) -> Move:
+        """One of the moves."""
+        return moves[draw(st.integers(0, len(moves) - 1))] if len(moves) > 1 else moves[0]
+
     def _is_slow(self, name: str, draw: st.DrawFn) -> bool:
         """Whether something is slow in this run: drawn when it is possible for the first time."""
         if name not in self.slow:
@@ -246,8 +267,7 @@ def _next_rule(draw: st.DrawFn, machine: WorldMachine) -> tuple[Any, dict[str, A
     allowed = machine.allowed(draw)
     if not allowed:
         return machine._of_name[RESTS], {}
-    moves = [move for those in allowed.values() for move in those]
-    move = moves[draw(st.integers(0, len(moves) - 1))] if len(moves) > 1 else moves[0]
+    move = machine.pick(draw, [move for those in allowed.values() for move in those])
     return machine._of_name[move.firing.transition.name], {"move": move}
 
 
@@ -268,14 +288,15 @@ def state_machine(
         "system": system,
         "choices": Choices(system),
         "phases": Phases(system),
+        "asked": asked_of(system),
         "plan": plan or Plan(),
         "tally": Tally() if tally is None else tally,
         "hooks": Hooks(driver, before_run),
     }
-    return type("World", (WorldMachine,), {**body, **_asked(system), **dict(_rules(system))})
+    return type("World", (WorldMachine,), {**body, **dict(_rules(system))})
 
 
-def _asked(system: System) -> dict[str, Sequence[Asked]]:
+def asked_of(system: System) -> Judged:
     """What is asked of every state, of states at rest, and until it happens.
 
     A run that comes to rest where it is false violates what is to hold eventually, too.
@@ -288,11 +309,11 @@ def _asked(system: System) -> dict[str, Sequence[Asked]]:
         return Asked(prop, tuple(system.choices(prop.parameters)), raised)
 
     judged = [prop for prop in system.properties if prop.scope is not Scope.SOMETIMES]
-    return {
-        "always": [asked(prop) for prop in judged if prop.scope is Scope.ALWAYS],
-        "resting": [asked(prop) for prop in judged if prop.scope is not Scope.ALWAYS],
-        "goals": [asked(prop) for prop in sorted(goals, key=lambda prop: prop.name)],
-    }
+    return Judged(
+        [asked(prop) for prop in judged if prop.scope is Scope.ALWAYS],
+        [asked(prop) for prop in judged if prop.scope is not Scope.ALWAYS],
+        [asked(prop) for prop in sorted(goals, key=lambda prop: prop.name)],
+    )
 
 
 def _rules(system: System) -> Iterator[tuple[str, Any]]:

@@ -19,10 +19,10 @@ from rackproof.checker.trace import Trace, run
 from rackproof.checker.verdicts import Findings
 from rackproof.model.kernel import Firing, Property, Scope, System, holds
 
-MOST_STATES: Final = 1_000_000
+MOST_STATES: Final = 500_000
 """What is searched for the least run of a violation."""
-MOST_SECONDS: Final = 30.0
-MOST_FIRINGS: Final = 20_000
+MOST_SECONDS: Final = 20.0
+MOST_FIRINGS: Final = 2_000
 """Larger worlds are not lowered for it."""
 
 

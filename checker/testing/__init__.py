@@ -1,20 +1,23 @@
 """For tests of one's own: ``rackproof.testing``.
 
 ``machine`` makes a test function of a scenario, ``state_machine`` the Hypothesis state machine of
-it; ``holds`` and ``no_longer`` are what the tests call that ``rackproof export --to pytest``
-writes. Nothing heavy is imported before one of them is called.
+it; ``lockstep`` makes one that drives an implementation beside the model, which ``adapters`` has
+the interface for, and ``fake`` one to try; ``holds`` and ``no_longer`` are what the tests call that
+``rackproof export --to pytest`` writes. Nothing heavy is imported before one of them is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rackproof.checker.adapters import Implementation
     from rackproof.checker.sample.machine import Driver, WorldMachine
 
-__all__ = ["holds", "machine", "no_longer", "state_machine"]
+__all__ = ["holds", "lockstep", "machine", "no_longer", "state_machine"]
 
 
 def holds(world: str, name: str, file: str) -> None:
@@ -65,6 +68,46 @@ def machine(
         check(str(target), runs, steps, seed, driver)
 
     test.__doc__ = f"Sampled runs of {target} are as they should be."
+    return test
+
+
+def lockstep(
+    world: str,
+    adapter: Callable[[], Implementation],
+    *,
+    examples: int = 100,
+    steps: int = 12,
+    seed: int = 0,
+    known: Collection[str] = (),
+    save: str | Path | None = None,
+    actions: str | None = None,
+    seconds: float = 60.0,
+) -> Callable[[], None]:
+    """A test function that drives an implementation in lock step with a world.
+
+    ::
+
+        test_my_stack = rackproof.testing.lockstep("stack:reference", MyAdapter)
+
+    It fails where the implementation does what no run of the world does, and where it breaks a
+    property that is not ``known``. world: a scenario, by its path from the file that calls this, or
+    ``stack:NAME``. adapter: makes a new adapter for each run. examples, steps: how many runs, of so
+    many actions each. seed: of what is drawn. save: the folder for the scenario of a failure.
+    actions: only these, such as ``submit request-0; wait 2``. seconds: that one call of the adapter
+    may take.
+    """
+    base = Path(sys._getframe(1).f_globals.get("__file__", "")).parent
+
+    def test() -> None:
+        __tracebackhide__ = True
+        from rackproof.checker.adapters.check import Options, conforms  # noqa: PLC0415
+        from rackproof.checker.adapters.lockstep import Limits  # noqa: PLC0415
+
+        folder = None if save is None else Path(save)
+        options = Options(examples, steps, seed, known, folder, actions, Limits(seconds))
+        conforms(world, adapter, options, base)
+
+    test.__doc__ = f"The implementation does nothing but what runs of {world} do."
     return test
 
 

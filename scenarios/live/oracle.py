@@ -59,14 +59,14 @@ class Oracle:
         asked = request["stop_conditions"].get("max_tokens")
         most = LONGEST if asked is None else asked
         told = {key: value for key, value in request.items() if key != "token_ids"}
-        self.note("start", rid, n_in=len(tokens), already=already, max_tokens=asked, request=told)
         if self.emits:
             most = max(most, 1)
         whole = self.length is not None and already < self.length <= already + most
         if whole:
             most = self.length - already
+        event = "start" if most > 0 else "refused"
+        self.note(event, rid, n_in=len(tokens), already=already, max_tokens=asked, request=told)
         if most < 1:  # as vLLM does
-            self.note("refused", rid, max_tokens=most)
             raise ValueError(f"max_tokens must be at least 1, got {most}.")
         sent = 0
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -357,23 +357,10 @@ _AS: Final[Mapping[str, Change]] = {
 
 
 def read_tests(place: Place) -> tuple[tuple[str, Test], ...]:
-    """The conditions on the fields of a line, all of which it must meet, by field; but for those
-    that hold them against what is remembered.
-    """
-    return tuple(_tests(place, remembered=False))
-
-
-def read_comparisons(place: Place) -> tuple[Test, ...]:
-    """The conditions that hold a field of a line against what is remembered of its request."""
-    return tuple(test for _, test in _tests(place, remembered=True))
-
-
-def _tests(place: Place, remembered: bool) -> Iterator[tuple[str, Test]]:
-    for name, item in (place.entries("conditions by field") or {}).items():
-        compares = item.is_map and "beyond" in (item.entries() or {})
-        test = _test(_field(path(name)), item) if compares is remembered else None
-        if test is not None:
-            yield name, test
+    """The conditions on the fields of a line, all of which it must meet, by field."""
+    entries = place.entries("conditions by field") or {}
+    tests = ((name, _test(_field(path(name)), item)) for name, item in entries.items())
+    return tuple((name, test) for name, test in tests if test is not None)
 
 
 def read_memories(place: Place) -> tuple[Test, ...]:

@@ -29,7 +29,6 @@ from rackproof.scenarios.recorded.expressions import (
     heads,
     one_of,
     path,
-    read_comparisons,
     read_field,
     read_memories,
     read_pattern,
@@ -464,18 +463,21 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
     equal = {name: values for name, item in names.items() if (values := one_of(item)) is not None}
     if "about" in found:
         about = read_value(found["about"])
+    tests = read_tests(when) if when is not None else ()
+    # What is compared with what is remembered waits until it is known of which request.
+    late = {
+        name for name, item in names.items() if item.is_map and "beyond" in (item.entries() or {})
+    }
+    memories = read_memories(found["remembered"]) if "remembered" in found else ()
     for_all = _flag(found, "for-all")
     witness, kind = _observed(place, found)
     aside = found.get("aside")
     return Rule(
         line=place.line,
-        tests=read_tests(when) if when is not None else (),
+        tests=tuple((name, test) for name, test in tests if name not in late),
         equals=equal,
         demands=demanded(when) if when is not None and when.is_map else frozenset(),
-        memories=(
-            *(read_comparisons(when) if when is not None else ()),
-            *(read_memories(found["remembered"]) if "remembered" in found else ()),
-        ),
+        memories=(*memories, *(test for name, test in tests if name in late)),
         each=_each(found["each"]) if "each" in found else None,
         witness=witness,
         kind=kind,

@@ -85,7 +85,7 @@ class Frontend:
             outcome = "error"
             if BUG != "silent":
                 stream.send({"error": {"code": 503, "message": lost.error}})
-        told = {"request.outcome": outcome, "output_tokens": str(stream.sent)}
+        told = {"request.outcome": outcome, "status": outcome, "output_tokens": str(stream.sent)}
         log("request completed", request_id=stream.id, **told)
         writer.write(b"data: [DONE]\n\n")
 
