@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
-from rackproof.scenarios.recorded.expressions import Get, Known, Record, Unfit, shown, text_of
+from rackproof.scenarios.recorded.expressions import Get, Known, Record, Unfit, meets, shown, text_of
 from rackproof.scenarios.recorded.expressions import Value as Expression
 from rackproof.scenarios.recorded.formats import FORMATS, unwrapped, without_text
 from rackproof.scenarios.recorded.lines import lines
@@ -30,6 +30,7 @@ from rackproof.scenarios.recorded.mapping import (
     Time,
     Turns,
     bundled,
+    chooser,
     find_mapping,
     shapes,
 )
@@ -194,10 +195,12 @@ class _File:
         usual = _filled(section.clock, {**self.known.captured, "file": path.name})
         self.clock = usual
         self.per_second = (section.time and section.time.per_second) or 1.0
-        choose, remembers = section.chooser(), any(rule.remember for rule in section.rules)
+        choose, remembers = chooser(section.rules), any(rule.remember for rule in section.rules)
+        needs = frozenset(section.needs)
         for number, record in self._records(path):
             self.read += 1
-            if section.needs and not self._has(number, record):
+            if not needs <= record.keys():
+                self._lacks(number, record)
                 continue
             if section.turns is not None:
                 self._turns(section.turns, number, record)
@@ -207,7 +210,7 @@ class _File:
             if when is not None and section.ordered:
                 self._ordered(number, when)
             met = False
-            for rule in choose(record):
+            for rule in choose(record, self.known):
                 met |= self._rule(rule, number, record, when, remembers)
             self.met |= met
             if section.strict and not met:
@@ -237,12 +240,10 @@ class _File:
         if self.doubts <= MOST_DOUBTS:
             self.reading.doubt(Doubt(Place(self.name, number), words))
 
-    def _has(self, number: int, record: Record) -> bool:
-        for name in self.section.needs:
-            if name not in record:
-                self.lose(number, f"has no {name}: it is of another kind of log")
-                return False
-        return True
+    def _lacks(self, number: int, record: Record) -> None:
+        """Tell of the first field that every line has, and this one has not."""
+        name = next(name for name in self.section.needs if name not in record)
+        self.lose(number, f"has no {name}: it is of another kind of log")
 
     def _time(self, time: Time | None, number: int, record: Record) -> float | None:
         if time is None:
@@ -280,9 +281,8 @@ class _File:
     ) -> bool:
         """Let a rule speak of a line; whether it does."""
         known = self.known
-        for _field, test in rule.tests:
-            if not test(record, known):
-                return False
+        if not meets(record, known, rule.tests):
+            return False
         about = self._about(rule, number, record) if rule.about is not None else None
         if rule.about is not None and about is None:
             return True
@@ -318,7 +318,7 @@ class _File:
             self._observe(rule, number, record, about, when)
         else:
             for item in _items(rule.each, record, self.known):
-                record[rule.each.into] = item
+                record = _with(record, rule.each.into, item)
                 self._observe(rule, number, record, about, when)
         for learnt in rule.learn:
             key, value = learnt.key(record, self.known), learnt.value(record, self.known)
@@ -409,14 +409,14 @@ class _File:
     # -- one request after the other ------------------------------------------------------------
 
     def _turns(self, turns: Turns, number: int, record: Record) -> None:
-        if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
+        if self.turn is None or meets(record, self.known, turns.begins):
             self._close(turns)
             # What was lost before the first turn may have been of it.
             self.turn = _Turn(self.lost if self.turn else 0)
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)
-            told = None if about is None else _name(about)
+            told = about if about is None or about == turn.about else _name(about)
         except Unfit as unfit:
             self.lose(number, f"what it is about {unfit}")
             told = None
@@ -485,6 +485,14 @@ def _items(each: Each, record: Record, known: Known) -> Sequence[Any]:
     if each.pattern is not None:
         return each.pattern.findall(value) if isinstance(value, str) else ()
     return value if isinstance(value, list) else ()
+
+
+def _with(record: Record, name: str, item: Any) -> Record:
+    """A line with an item as a field; one of its own, where a path may lead into what changes."""
+    if isinstance(item, str) and "." not in name and isinstance(record.get(name, ""), str):
+        record[name] = item
+        return record
+    return {**record, name: item}
 
 
 def seconds(value: Any, per_second: float = 1.0) -> float | None:
