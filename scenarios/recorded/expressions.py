@@ -62,7 +62,7 @@ class Value:
 
 def text_of(value: Any) -> str:
     """A value as a log might write it in quotes."""
-    if isinstance(value, str):
+    if type(value) is str:
         return value
     if value is None:
         return "null"
@@ -79,45 +79,41 @@ def path(name: str) -> Get:
     """What stands at a dotted path; a field may have the dots in its own name, and numbers are
     elements of lists. What many rules ask of a line is looked up once.
     """
-    *before, last = parts = name.split(".")
-    if not before:
+    parts = name.split(".")
+    if len(parts) == 1:
         return lambda record, _known: record.get(name)
-    above, dotted = path(".".join(before)), heads(parts, 2)
-    index = int(last) if last.isdecimal() and len(last) < 9 else None
-    found: tuple[Record | None, Any] = None, None
+    steps = [int(part) if part.isdecimal() else part for part in parts]
+    last: tuple[Record | None, Any] = None, None
 
-    def get(record: Record, known: Known) -> Any:
-        nonlocal found
-        seen, value = found
+    def get(record: Record, _known: Known) -> Any:
+        nonlocal last
+        seen, found = last
         if seen is record:
-            return value
-        node = above(record, known)
-        if type(node) is dict and last in node:
-            value = node[last]
-        elif type(node) is list and index is not None:
-            value = node[index] if index < len(node) else None
-        elif type(node) is dict and dotted.isdisjoint(record):
-            value = None
-        else:
-            value = _walk(record, parts) if _may_walk(record, parts) else None
-        found = record, value
-        return value
+            return found
+        found = record
+        try:
+            for step in steps:
+                found = found[step]
+        except (KeyError, IndexError, TypeError):
+            found = _walk(record, parts) if _has_dots(record, parts) else None
+        last = record, found
+        return found
 
     return get
 
 
-def _may_walk(record: Record, parts: Sequence[str]) -> bool:
-    """Whether a field on the way has dots in its name."""
+def _has_dots(record: Record, parts: Sequence[str]) -> bool:
+    """Whether a field on the way, or where it ends, has dots in its name."""
     node: Any = record
     for depth, part in enumerate(parts):
         if type(node) is list:
             node = node[int(part)] if part.isdecimal() and int(part[:9]) < len(node) else None
-            continue
-        if type(node) is not dict:
+        elif type(node) is not dict:
             return False
-        if not heads(parts[depth:], 2).isdisjoint(node):
+        elif not heads(parts[depth:], 2).isdisjoint(node):
             return True
-        node = node.get(part)
+        else:
+            node = node.get(part)
     return False
 
 
@@ -307,8 +303,10 @@ def _found(place: Place) -> Change | None:
         return None
     group = 1 if pattern.groups else 0
 
+    search = pattern.search
+
     def find(value: Any, _known: Known) -> Any:
-        met = pattern.search(text_of(value))
+        met = search(text_of(value))
         return met[group] if met else None
 
     return find
@@ -501,9 +499,11 @@ def _matching(get: Get, place: Place) -> Test | None:
     if pattern is None:
         return None
 
+    search = pattern.search
+
     def matches(record: Record, known: Known) -> bool:
         value = get(record, known)
-        return isinstance(value, str) and pattern.search(value) is not None
+        return type(value) is str and search(value) is not None
 
     return matches
 

@@ -77,8 +77,7 @@ class Run:
             return type(position) is not int and values == self.values
         if type(position) is not int or position != self.first + len(self.lines):
             return False
-        own = self.values
-        return len(values) == len(own) + 1 and all(values.get(name) == own[name] for name in own)
+        return len(values) == 1 + len(self.values) and self.values.items() <= values.items()
 
     def add(self, seen: Observation) -> None:
         """Keep what sets a note apart from the others."""

@@ -196,7 +196,7 @@ class _File:
         self.clock = usual
         self.per_second = (section.time and section.time.per_second) or 1.0
         choose, remembers = chooser(section.rules), any(rule.remember for rule in section.rules)
-        needs = frozenset(section.needs)
+        needs, known = frozenset(section.needs), self.known
         for number, record in self._records(path):
             self.read += 1
             if not needs <= record.keys():
@@ -210,8 +210,12 @@ class _File:
             if when is not None and section.ordered:
                 self._ordered(number, when)
             met = False
-            for rule in choose(record, self.known):
-                met |= self._rule(rule, number, record, when, remembers)
+            for rule in choose(record, known):
+                for _, test in rule.tests:
+                    if not test(record, known):
+                        break
+                else:
+                    met |= self._rule(rule, number, record, when, remembers)
             self.met |= met
             if section.strict and not met:
                 self.lose(number, f"is of no kind that {self.reading.mapping.name} knows")
@@ -279,14 +283,15 @@ class _File:
     def _rule(
         self, rule: Rule, number: int, record: Record, when: float | None, remembers: bool
     ) -> bool:
-        """Let a rule speak of a line; whether it does."""
+        """Let a rule speak of a line that meets its conditions; whether it does, by what is
+        remembered.
+        """
         known = self.known
-        if not meets(record, known, rule.tests):
-            return False
         about = self._about(rule, number, record) if rule.about is not None else None
         if rule.about is not None and about is None:
             return True
-        known.memory = self._memory(about, number) if remembers else {}
+        if remembers:
+            known.memory = self._memory(about, number)
         for test in rule.memories:
             if not test(record, known):
                 return False
