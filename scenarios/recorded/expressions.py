@@ -87,10 +87,10 @@ def path(name: str) -> Get:
 
     def get(record: Record, _known: Known) -> Any:
         nonlocal last
-        seen, found = last
+        seen, value = last
         if seen is record:
-            return found
-        found = record
+            return value
+        found: Any = record
         try:
             for step in steps:
                 found = found[step]
