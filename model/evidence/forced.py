@@ -98,9 +98,10 @@ def _dispatch(world: World, _seen: Observation, worker: int | None) -> World | N
     """A dispatch to a worker that the router should not, or could not, have chosen."""
     if worker is None:
         return None
-    world = world.with_request(REQUEST, phase=Phase.QUEUED).with_retry(REQUEST, booked=frozenset())
     if used(world, REQUEST) < len(world.streams[REQUEST].attempts):
-        return send(world, REQUEST, worker)
+        ready = world.with_request(REQUEST, phase=Phase.QUEUED)
+        return send(ready.with_retry(REQUEST, booked=frozenset()), REQUEST, worker)
+    # There is no attempt left for it: the last one goes on, and this one is only counted.
     retry = noted(world, REQUEST, worker).retries[REQUEST]
     many = min(retry.dispatches + 1, world.most_dispatches + 1)
     return world.with_retry(REQUEST, dispatches=many, to_removed=retry.to_removed)

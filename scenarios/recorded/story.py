@@ -198,8 +198,8 @@ class Story:
         called = self.everybody.called
         own = self.of.get(witness, ())
         mine = [n for n in own if called(n.observation.values.get("worker", "")) in workers]
-        told = self.everybody.told_of(workers)
-        return [*(n for n in told if n.observation.witness == witness), *mine]
+        told = (n for n in self.everybody.told_of(workers) if n.observation.witness == witness)
+        return [*map(sound, told), *mine]
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
