@@ -30,7 +30,7 @@ def forced_breaks(case: Case, before: Any, observed: Sequence[Observation]) -> t
     found = list[Broken]()
     with contextlib.suppress(*BEYOND):
         for one in _forced_breaks(case, before, observed):
-            found.append(one)  # noqa: PERF402  (what was found stays, whatever is raised then)
+            found.append(one)
     return tuple(found)
 
 

@@ -50,6 +50,11 @@ NEEDED: Final = {
     ),
 }
 """The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+UNNAMED: Final = {
+    CLIENT: "stream of a client under this request id: what it was given is not known",
+    FRONTEND: "request id in the answer, so that the frontend's log of it cannot be found",
+}
+"""What is missing where all that somebody wrote is there, and nothing of it is of this request."""
 MOST_RETRIES: Final = 3
 """How many retries are looked for where nobody wrote down how many there were."""
 MOST_OTHERS: Final = 6
@@ -182,7 +187,7 @@ def _missing(story: Story, too_often: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, words) in NEEDED.items():
         if not kinds <= story.complete.get(who, NOBODY):
-            yield words
+            yield UNNAMED[who] if story.is_unnamed(who) else words
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
 

@@ -81,6 +81,12 @@ class Story:
             found[CLIENT] -= {"usage"}  # which only those get that asked for it
         return found
 
+    def is_unnamed(self, who: str) -> bool:
+        """Whether a client and a frontend wrote of requests, and one of them not of this one."""
+        if who == FRONTEND:
+            return who not in self.of and CLIENT in self.of and who in self.everybody.complete
+        return who not in self.of and FRONTEND in self.of and self.everybody.has_clients
+
     @property
     def _is_known(self) -> bool:
         return FRONTEND in self.of or bool(self.workers)
