@@ -158,6 +158,7 @@ class Stack:
 
         check_stack(self.name)
         check_known(self.name, self.changes)
+        _check_mapping(self.mapping)
         try:
             self.stalls()
         except ModelError as error:
@@ -346,6 +347,15 @@ class Requests:
     def stalls(self) -> Table | None:
         """The migrations."""
         return self.measured.table()
+
+
+def _check_mapping(name: str | None) -> None:
+    """``InputError`` where there is no such mapping, ``ScenarioError`` where it has mistakes."""
+    from rackproof.scenarios.recorded.kv import MAPPINGS  # noqa: PLC0415
+    from rackproof.scenarios.recorded.mapping import find_mapping  # noqa: PLC0415
+
+    if name is not None and name not in MAPPINGS:
+        find_mapping(name)
 
 
 def _settings(stack: Stack, everybody: Everybody) -> Iterator[str]:

@@ -44,6 +44,8 @@ MOST_HELD: Final = 10_000
 MOST_REMEMBERED: Final = 200_000
 """Of how many requests at a time something is remembered."""
 MOST_VALUE: Final = 4096
+MOST_AT_ONCE: Final = 1_000_000
+"""How many observations a line may tell of by their number."""
 BACKWARDS: Final = 1.0
 """By how many seconds the lines of a file may be out of order: threads write when they can."""
 
@@ -208,7 +210,10 @@ class _File:
                 self._ordered(number, when)
             met = False
             for rule in choose(record):
-                met |= self._rule(rule, number, record, when, remembers)
+                speaks = self._rule(rule, number, record, when, remembers)
+                met |= speaks
+                if speaks and rule.doubt is not None:
+                    break
             self.met |= met
             if section.strict and not met:
                 self.lose(number, f"is of no kind that {self.reading.mapping.name} knows")
@@ -290,6 +295,9 @@ class _File:
         for test in rule.memories:
             if not test(record, known):
                 return False
+        if rule.doubt is not None:
+            self.lose(number, rule.doubt)
+            return True
         try:
             self._tell_of(rule, number, record, about, when)
         except Unfit as unfit:  # of the witness, the kind, or what is to be learnt
@@ -484,6 +492,10 @@ def _items(each: Each, record: Record, known: Known) -> Sequence[Any]:
     value = each.get(record, known)
     if each.pattern is not None:
         return each.pattern.findall(value) if isinstance(value, str) else ()
+    if type(value) is int:
+        if value > MOST_AT_ONCE:
+            raise Unfit(f"a line tells of more than {MOST_AT_ONCE:,} at once: {shown(value)}")
+        return range(value)
     return value if isinstance(value, list) else ()
 
 

@@ -85,7 +85,8 @@ class Story:
         """Whether a client and a frontend wrote of requests, and one of them not of this one."""
         if who == FRONTEND:
             return who not in self.of and CLIENT in self.of and who in self.everybody.complete
-        return who not in self.of and FRONTEND in self.of and self.everybody.has_clients
+        there = who in self.of or "asked" in self.facts
+        return not there and FRONTEND in self.of and self.everybody.has_clients
 
     @property
     def _is_known(self) -> bool:

@@ -87,14 +87,14 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     """All that is to be told of a case. every: also what is much."""
     if found.rejection is not None:
         yield from _rejected(found.rejection, found.case, every)
-    if found.reason is not None:
+    if found.case.missing:
+        yield Part("there is no", found.case.missing)
+    elif found.reason is not None:
         yield Part(f"inconclusive: {found.reason}", ())
     for one in found.broken:
         yield _broken(one, found, frozenset(known))
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
-    if found.case.missing:
-        yield Part("missing:", found.case.missing)
     if found.changes:
         yield Part("the record would be explained with:", found.changes)
 
