@@ -1,6 +1,6 @@
 """What follows from an observation that no transition allows.
 
-It is forced upon the model, and so is all that the same witness writes after it. A state that comes
+It is forced upon the model, and so is all that is after it in the same log. A state that comes
 of that is of no run, so that a model need not be able to go on from it: then no more is told.
 """
 
@@ -22,10 +22,10 @@ BEYOND: Final = (ModelError, LookupError)
 
 
 def forced_breaks(case: Case, before: Any, observed: Sequence[Observation]) -> tuple[Broken, ...]:
-    """The properties that are broken by what a witness goes on to write, each at the first
-    observation by which it is.
+    """The properties that are broken by what a log goes on to say, each at the first observation
+    by which it is.
 
-    observed: of one witness, the rejected one first. before: the state before it.
+    observed: of one log, the rejected one first. before: the state before it.
     """
     found = list[Broken]()
     with contextlib.suppress(*BEYOND):
@@ -52,7 +52,8 @@ def _forced_breaks(case: Case, before: Any, observed: Sequence[Observation]) -> 
                 found.add(prop)
                 yield _told(moves, state, prop, each)
     if case.ended and observed and evidence.owed:
-        yield from _at_the_end(case, moves, state, observed[-1])
+        own = [each for each in observed if each.witness == observed[0].witness]
+        yield from _at_the_end(case, moves, state, own[-1])
 
 
 def _told(moves: Moves, state: int, prop: Property, at: Observation) -> Broken:

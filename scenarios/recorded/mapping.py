@@ -75,6 +75,7 @@ RULE_KEYS: Final = (
     "remember",
     "forget",
     "doubt",
+    "clock",
 )
 UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
@@ -115,7 +116,8 @@ class Rule:
 
     rest: fields that are no values of their own where all the others are; None if it is not so.
     aside_of: where a map of what is told beside stands. demands: fields that a line must have.
-    doubt: why nothing is read of such a line.
+    doubt: why nothing is read of such a line. clock: by which what it tells of happened, where that
+    is not the one of the file.
     """
 
     line: int
@@ -137,6 +139,7 @@ class Rule:
     remember: tuple[tuple[str, Get], ...] = ()
     forget: bool = False
     doubt: str | None = None
+    clock: str | None = None
 
     def without(self, name: str) -> Rule:
         """The rule for lines whose field is known to be as it says."""
@@ -498,6 +501,7 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
         remember=tuple((name, value.get) for name, value in _values(found.get("remember"))),
         forget=_flag(found, "forget"),
         doubt=found["doubt"].text("why nothing is read of it") if "doubt" in found else None,
+        clock=found["clock"].text("the name of a clock") if "clock" in found else None,
     )
 
 

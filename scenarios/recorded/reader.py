@@ -368,16 +368,17 @@ class _File:
         if rule.aside_of is not None:
             aside = self._beside(rule.aside_of, number, record)
         place = Place(self.name, number)
-        self._note(about, Observation(witness, kind, values, aside, place, when), rule.for_all)
+        seen = Observation(witness, kind, values, aside, place, when)
+        self._note(Noted(about, seen, rule.clock or self.clock), rule.for_all)
 
-    def _note(self, about: str | None, observation: Observation, for_all: bool) -> None:
+    def _note(self, noted: Noted, for_all: bool) -> None:
         turn = self.turn
         if turn is None or for_all:
-            self.out.append(Noted(about, observation, self.clock))
+            self.out.append(noted)
         elif turn.about is not None:
-            self.out.append(Noted(turn.about, observation, self.clock))
+            self.out.append(evolve(noted, about=turn.about))
         else:
-            turn.held.append(Noted(None, observation, self.clock))
+            turn.held.append(evolve(noted, about=None))
 
     def _values(
         self, wanted: Sequence[tuple[str, Expression]], number: int, record: Record
