@@ -82,18 +82,21 @@ def without_text(lines: Lines, needs: Sequence[str]) -> Iterator[tuple[int, str,
             yield line
 
 
-def unwrapped(records: Records, name: str, tell: Tell) -> Records:
+def unwrapped(records: Records, names: Sequence[str], tell: Tell) -> Records:
     """Records one of whose fields holds a line of Server-Sent Events, with what that says in their
-    field ``data``: the object where it is JSON, else the text.
+    field ``data``: the object where it is JSON, else the text. An answer that is no stream is one
+    object, without the word ``data`` before it.
     """
     for number, record in records:
-        line = record.get(name)
-        if isinstance(line, str):
-            data = _event_data(line, number, tell)
-            if data is not None:
-                record[EVENT] = data
-        elif line is not None:
-            tell(number, f"{name}: is no text")
+        for name in names:
+            line = record.get(name)
+            if isinstance(line, str):
+                plain = line.startswith("{")
+                data = _event_data(f"data:{line}" if plain else line, number, tell)
+                if data is not None:
+                    record[EVENT] = data
+            elif line is not None:
+                tell(number, f"{name}: is no text")
         yield number, record
 
 

@@ -75,6 +75,8 @@ RULE_KEYS: Final = (
     "learn",
     "remember",
     "forget",
+    "doubt",
+    "clock",
 )
 UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
@@ -115,6 +117,8 @@ class Rule:
 
     rest: fields that are no values of their own where all the others are; None if it is not so.
     aside_of: where a map of what is told beside stands. demands: fields that a line must have.
+    doubt: why nothing is read of such a line. clock: by which what it tells of happened, where that
+    is not the one of the file.
     """
 
     line: int
@@ -135,6 +139,8 @@ class Rule:
     learn: tuple[Learnt, ...] = ()
     remember: tuple[tuple[str, Get], ...] = ()
     forget: bool = False
+    doubt: str | None = None
+    clock: str | None = None
 
     def without(self, name: str) -> Rule:
         """The rule for lines whose field is known to be as it says."""
@@ -180,7 +186,7 @@ class Section:
     shape: str
     name: re.Pattern[str]
     format: str = "jsonl"
-    sse: str | None = None
+    sse: tuple[str, ...] = ()
     clock: str = "{file}"
     clock_of: Get | None = None
     time: Time | None = None
@@ -327,7 +333,10 @@ def find_mapping(name: str) -> MappingFile:
         return _bundled(name)
     if is_file(name):
         return read_mapping(Path(name))
-    raise InputError(f"{unknown('mapping', name, bundled())}; nor is there such a file")
+    from rackproof.scenarios.recorded.kv.files import MAPPINGS  # noqa: PLC0415  (reads MessagePack)
+
+    known = (*bundled(), *MAPPINGS)
+    raise InputError(f"{unknown('mapping', name, known)}; nor is there such a file")
 
 
 @cache
@@ -388,7 +397,7 @@ def _section(key: str, place: Place) -> Section | None:
         shape=re.sub(r"\{(\w+):[^}]*\}", r"{\1}", shape),
         name=_name_pattern(shape, found["name"]),
         format=_choice(found, "format", FORMATS) or "jsonl",
-        sse=found["sse"].text("a field") if "sse" in found else None,
+        sse=tuple(_names(found["sse"])) if "sse" in found else (),
         clock=clock,
         clock_of=clock_of,
         time=_time(found["time"]) if "time" in found else None,
@@ -538,6 +547,8 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
         learn=tuple(_learnt(found["learn"])) if "learn" in found else (),
         remember=tuple((name, value.get) for name, value in _values(found.get("remember"))),
         forget=_flag(found, "forget"),
+        doubt=found["doubt"].text("why nothing is read of it") if "doubt" in found else None,
+        clock=found["clock"].text("the name of a clock") if "clock" in found else None,
     )
 
 
@@ -560,8 +571,8 @@ def _observed(
         place.lacks("kind" if "witness" in found else "witness")
     elif "witness" in found:
         return _name(found["witness"]), _name(found["kind"])
-    elif not {"learn", "remember", "forget"} & set(found):
-        place.fail("tells nothing: it has no observe, learn, remember or forget")
+    elif not {"learn", "remember", "forget", "doubt"} & set(found):
+        place.fail("tells nothing: it has no observe, learn, remember, forget or doubt")
     return None, None
 
 
@@ -570,6 +581,14 @@ def _values(place: Place | None) -> tuple[tuple[str, Value], ...]:
         return ()
     read_in = {name: read_value(item) for name, item in (place.entries() or {}).items()}
     return tuple((name, value) for name, value in read_in.items() if value is not None)
+
+
+def _names(place: Place) -> Iterator[str]:
+    """A field, or several."""
+    if place.is_scalar:
+        yield place.text("a field, or a list of fields") or ""
+    else:
+        yield from _texts(place, "a field, or a list of fields")
 
 
 def _texts(place: Place, what: str) -> Iterator[str]:

@@ -54,6 +54,8 @@ MOST_HELD: Final = 10_000
 MOST_REMEMBERED: Final = 200_000
 """Of how many requests at a time something is remembered."""
 MOST_VALUE: Final = 4096
+MOST_AT_ONCE: Final = 1_000_000
+"""How many observations a line may tell of by their number."""
 BACKWARDS: Final = 1.0
 """By how many seconds the lines of a file may be out of order: threads write when they can."""
 
@@ -236,7 +238,10 @@ class _File:
                     if not test(record, known):
                         break
                 else:
-                    met |= self._rule(rule, number, record, when, remembers)
+                    speaks = self._rule(rule, number, record, when, remembers)
+                    met |= speaks
+                    if speaks and rule.doubt is not None:
+                        break
             self.met |= met
             if section.strict and not met:
                 self.lose(number, f"is of no kind that {self.reading.mapping.name} knows")
@@ -316,6 +321,9 @@ class _File:
         for test in rule.memories:
             if not test(record, known):
                 return False
+        if rule.doubt is not None:
+            self.lose(number, rule.doubt)
+            return True
         try:
             self._tell_of(rule, number, record, about, when)
         except Unfit as unfit:  # of the witness, the kind, or what is to be learnt
@@ -389,17 +397,18 @@ class _File:
         if turn is not None:
             about = turn.about
             turn.waiting += turn.about is None
-        run = None if rule.for_all else self._open(about)
+        clock = rule.clock or self.clock
+        run = None if rule.for_all else self._open(about, clock)
         if run is None or not run.goes_on(witness, kind, values, aside):
-            run = begun(about, witness, kind, self.clock, self.name, values, aside)
+            run = begun(about, witness, kind, clock, self.name, values, aside)
             self.last = None if rule.for_all else run
             (self.out if turn is None or about is not None else turn.held).append(run)
         run.add(number, when)
 
-    def _open(self, about: str | None) -> Run | None:
+    def _open(self, about: str | None, clock: str) -> Run | None:
         """The run that a note may be one more of."""
         run = self.last
-        if run is None or run.about != about or run.clock != self.clock:
+        if run is None or run.about != about or run.clock != clock:
             return None
         return run if len(run.lines) < MOST_NOTES else None
 
@@ -520,6 +529,10 @@ def _items(each: Each, record: Record, known: Known) -> Sequence[Any]:
     value = each.get(record, known)
     if each.pattern is not None:
         return each.pattern.findall(value) if isinstance(value, str) else ()
+    if type(value) is int:
+        if value > MOST_AT_ONCE:
+            raise Unfit(f"a line tells of more than {MOST_AT_ONCE:,} at once: {shown(value)}")
+        return range(value)
     return value if isinstance(value, list) else ()
 
 

@@ -81,6 +81,13 @@ class Story:
             found[CLIENT] -= {"usage"}  # which only those get that asked for it
         return found
 
+    def is_unnamed(self, who: str) -> bool:
+        """Whether a client and a frontend wrote of requests, and one of them not of this one."""
+        if who == FRONTEND:
+            return who not in self.of and CLIENT in self.of and who in self.everybody.complete
+        there = who in self.of or "asked" in self.facts
+        return not there and FRONTEND in self.of and self.everybody.has_clients
+
     @property
     def _is_known(self) -> bool:
         return FRONTEND in self.of or bool(self.workers)
@@ -198,8 +205,8 @@ class Story:
         called = self.everybody.called
         own = self.of.get(witness, ())
         mine = [n for n in own if called(n.observation.values.get("worker", "")) in workers]
-        told = self.everybody.told_of(workers)
-        return [*(n for n in told if n.observation.witness == witness), *mine]
+        told = (n for n in self.everybody.told_of(workers) if n.observation.witness == witness)
+        return [*map(sound, told), *mine]
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
