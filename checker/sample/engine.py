@@ -1,9 +1,9 @@
 """Engine ``sample``: runs drawn by Hypothesis, batch by batch, to ``Findings``.
 
-Walks come first, and by turns batches that Hypothesis draws. Both go where the runs came least often
-(``Visits``). A batch ends at the first violation, which Hypothesis shrinks if it drew it; the next
-one goes on without that property. What Hypothesis draws in a batch steers the next, never itself:
-see ``Plan``. The same seed draws the same runs.
+Walks come first, and by turns batches that Hypothesis draws. Both go where the runs came least
+often (``Visits``). A batch ends at the first violation, which Hypothesis shrinks if it drew it; the
+next one goes on without that property. What Hypothesis draws in a batch steers the next, never
+itself: see ``Plan``. The same seed draws the same runs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final
 
 import hypothesis
 from attrs import field, frozen
-from hypothesis import HealthCheck, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from rackproof.checker.drawing import quiet
 from rackproof.checker.lowering import lower
 from rackproof.checker.sample.machine import Driver, Violated, state_machine
 from rackproof.checker.sample.shortest import Least, least
@@ -139,7 +139,7 @@ class Sampler:
         steps = min(self.sampling.length, 2 * plan.longest)
         runs = min(DRAWN, self.sampling.runs - self.tally.runs)
         try:
-            run_state_machine_as_test(machine, settings=_settings(runs, steps))
+            run_state_machine_as_test(machine, settings=quiet(runs, steps))
         except (Violated, _Enough):
             return
 
@@ -168,21 +168,6 @@ class Sampler:
                 self.progress(Snapshot(self.tally.steps, self.tally.steps, spent, doing=doing))
 
         return guard
-
-
-def _settings(runs: int, steps: int) -> settings:
-    """Nothing kept, nothing printed, no limit but the numbers."""
-    return settings(
-        max_examples=runs,
-        stateful_step_count=steps,
-        database=None,
-        deadline=None,
-        derandomize=False,
-        report_multiple_bugs=False,
-        print_blob=False,
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def _findings(
