@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis import Phase, seed
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -25,6 +25,7 @@ from rackproof.checker.adapters.lockstep import (
     Lockstep,
     Subject,
 )
+from rackproof.checker.drawing import quiet
 
 LONGEST_WAIT: Final = 6
 MOST_AGAIN: Final = 300
@@ -169,17 +170,8 @@ def search(subject: Subject, examples: int, steps: int, number: int) -> tuple[Ta
     tally, found = Tally(), list[Found]()
     body = {"subject": subject, "tally": tally, "found": found}
     machine = type("LockstepMachine", (Machine,), body)
-    how = settings(
-        max_examples=examples,
-        stateful_step_count=steps,
-        phases=[Phase.generate],  # Hypothesis leaves much in that is not needed: see _smallest
-        deadline=None,
-        database=None,
-        report_multiple_bugs=False,
-        print_blob=False,
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )
+    # Hypothesis leaves much in that is not needed: see _smallest.
+    how = quiet(examples, steps, phases=[Phase.generate])
     try:
         seed(number)(get_state_machine_test(machine, settings=how))()
     except Exception:
