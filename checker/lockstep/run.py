@@ -14,10 +14,9 @@ from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.explaining import Explaining, Unexplained, World
-from rackproof.checker.adapters.protocol import Implementation, Ineffective, Operation
-from rackproof.checker.conform.stopping import Stops
+from rackproof.checker.conform.watch import Unexplained, Watch, World
 from rackproof.model.kernel import Observation, System
+from rackproof.model.kernel.implementation import Implementation, Ineffective, Operation
 
 T = TypeVar("T")
 WAIT: Final = "wait"
@@ -105,7 +104,7 @@ class Subject:
         """The subject, before any run."""
         made = _made(make)
         deeds = {o.transition: (o.witness, o.kind) for o in made.operations if o.transition}
-        return cls(make, World(made.looked_at(system), deeds), limits)
+        return cls(make, World(made.looked_at(system), deeds, made.outside), limits)
 
     @property
     def system(self) -> System:
@@ -144,7 +143,7 @@ class Lockstep:
         self.implementation = made = self._call("the adapter", _made, subject.make)
         own = {(o.witness, o.kind) for o in made.operations if o.transition}
         self.entries: list[Entry] = []
-        self.explaining = Explaining.at_start(subject.world, made.complete | own)
+        self.watch = Watch.at_start(subject.world, made.complete | own)
         self._operations = {o.name: o for o in made.operations if o.name in made.supported}
         self._done: set[Action] = set()
         self.broken: frozenset[str] = frozenset()
@@ -193,7 +192,7 @@ class Lockstep:
             return Action(operation.name, of) not in self._done
         if operation.needs is not None and Action(operation.needs, of) not in self._done:
             return False
-        return self.explaining.allows((operation.transition, operation.parameter, of))
+        return self.watch.allows((operation.transition, operation.parameter, of))
 
     def do(self, action: Action) -> None:
         """Do something, and look at what comes of it; raises ``Diverged``."""
@@ -218,11 +217,11 @@ class Lockstep:
         deed = (operation.transition, operation.parameter, action.of)
         self.entries[-1] = evolve(self.entries[-1], done=operation.seen(action.of))
         if self.implementation.asynchronous and operation.witness == "operator":
-            self.explaining = self.explaining.ordering(deed)
+            self.watch = self.watch.ordering(deed)
         else:
-            after = self.explaining.doing(deed)
+            after = self.watch.doing(deed)
             assert after is not None, "only what is offered is done"
-            self.explaining = after
+            self.watch = after
 
     def _wait(self, most: int) -> bool:
         """Let it go on for so many steps, or until it is quiet, and say whether it is."""
@@ -245,7 +244,7 @@ class Lockstep:
         most = self.subject.limits.steps
         if not self._wait(most):
             raise AdapterFailed(f"advance: nothing was done, and after {most:,} steps it goes on")
-        resting = self.explaining.resting(Stops(self.subject.world.moves, self.explaining.complete))
+        resting = self.watch.resting
         if not resting:
             raise Diverged(self, None)
         self.broken = frozenset.intersection(*resting)
@@ -274,10 +273,10 @@ class Lockstep:
 
     def _explain(self, seen: tuple[Observation, ...]) -> None:
         if seen:
-            after = self.explaining.after(seen)
+            after = self.watch.after(seen)
             if isinstance(after, Unexplained):
                 raise Diverged(self, after)
-            self.explaining = after
+            self.watch = after
 
     def _call(self, what: str, function: Callable[..., T], *arguments: Any) -> T:
         """Call the adapter, and tell what goes wrong in it as its own."""

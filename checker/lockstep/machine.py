@@ -16,8 +16,8 @@ from hypothesis.stateful import (
     rule,
 )
 
-from rackproof.checker.adapters.explaining import TooMany
-from rackproof.checker.adapters.lockstep import (
+from rackproof.checker.conform.watch import TooMany
+from rackproof.checker.lockstep.run import (
     WAIT,
     Action,
     AdapterFailed,
