@@ -7,7 +7,7 @@ two witnesses there is no order, but within one batch: what an operation came be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -144,10 +144,15 @@ class Watch:
         """Where runs may have come to since, by steps that nobody sees."""
         return list(self._spread([evolve(node, seen=()) for node in self.nodes], ()))
 
-    def allows(self, deed: Deed) -> bool:
-        """Whether something may be done now."""
-        starts = any(self.world.deeds(node.state, deed) for node in self.nodes)
-        return starts or any(self.world.deeds(node.state, deed) for node in self.silently)
+    def may_do(self, deed: Deed) -> tuple[Firing, Any] | None:
+        """A way in which something may be done now, and the state in which it may."""
+        return self._first(self.nodes, deed) or self._first(self.silently, deed)
+
+    def _first(self, nodes: Iterable[Node], deed: Deed) -> tuple[Firing, Any] | None:
+        for node in nodes:
+            for move in self.world.deeds(node.state, deed):
+                return move.firing, self.world.moves.states[node.state]
+        return None
 
     def doing(self, deed: Deed) -> Watch | None:
         """What explains that it was done now; None where nothing does."""

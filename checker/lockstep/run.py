@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import FrameType
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from attrs import evolve, frozen
 
 from rackproof.checker.conform.watch import Unexplained, Watch, World
-from rackproof.model.kernel import Observation, System
+from rackproof.model.kernel import Firing, Observation, System
 from rackproof.model.kernel.implementation import Implementation, Ineffective, Operation
 
 T = TypeVar("T")
@@ -146,6 +146,7 @@ class Lockstep:
         self.watch = Watch.at_start(subject.world, made.complete | own)
         self._operations = {o.name: o for o in made.operations if o.name in made.supported}
         self._done: set[Action] = set()
+        self._idle: set[Action] = set()
         self.broken: frozenset[str] = frozenset()
         self.followed: tuple[Observation, ...] = ()
         self.is_stopped = False
@@ -160,6 +161,13 @@ class Lockstep:
     def owed(self) -> list[str]:
         """The operations that are done once to each."""
         return [o.name for o in self._operations.values() if o.transition is None]
+
+    def together(self, names: Collection[str]) -> frozenset[str]:
+        """These operations, those that must be done before them, and those of which they are what
+        must be done before.
+        """
+        pairs = ((o.name, o.needs) for o in self._operations.values() if o.needs in self.choosable)
+        return frozenset(names).union(*({*pair} for pair in pairs if not {*pair}.isdisjoint(names)))
 
     # Acting
 
@@ -179,12 +187,15 @@ class Lockstep:
                 self.stop()
 
     def offered(self) -> list[Action]:
-        """The operations that make sense now: those that the adapter has and the model allows."""
+        """The operations that make sense now: those that the adapter has and the model allows, and
+        that did not turn out to have no effect since something was seen.
+        """
         return [
-            Action(operation.name, of)
+            action
             for operation in self._operations.values()
             for of in self.subject.labels[operation.parameter]
-            if self._makes_sense(operation, of)
+            for action in (Action(operation.name, of),)
+            if action not in self._idle and self._makes_sense(operation, of)
         ]
 
     def _makes_sense(self, operation: Operation, of: str) -> bool:
@@ -192,7 +203,20 @@ class Lockstep:
             return Action(operation.name, of) not in self._done
         if operation.needs is not None and Action(operation.needs, of) not in self._done:
             return False
-        return self.watch.allows((operation.transition, operation.parameter, of))
+        return self.watch.may_do((operation.transition, operation.parameter, of)) is not None
+
+    def firing(self, action: Action) -> tuple[Firing, Any] | None:
+        """What an operation is in the model, with a state in which it may be done now; None where
+        the model does not tell of it.
+        """
+        operation = self._operations[action.name]
+        if operation.transition is None:
+            return None
+        return self.watch.may_do((operation.transition, operation.parameter, action.of))
+
+    def is_outside(self, seen: Observation) -> bool:
+        """Whether something was seen from outside."""
+        return seen.witness == self.implementation.outside
 
     def do(self, action: Action) -> None:
         """Do something, and look at what comes of it; raises ``Diverged``."""
@@ -205,6 +229,7 @@ class Lockstep:
         try:
             self._call(str(action), self.implementation.do, action.name, action.of)
         except Ineffective as error:
+            self._idle.add(action)
             self.entries[-1] = Entry(action, note=f"had no effect: {error}")
         else:
             self._record(self._operations[action.name], action)
@@ -223,7 +248,11 @@ class Lockstep:
             assert after is not None, "only what is offered is done"
             self.watch = after
 
-    def _wait(self, most: int) -> bool:
+    def wait_until_seen(self, most: int) -> None:
+        """Let it go on until something is seen, but for no more than so many steps."""
+        self._wait(most, until_seen=True)
+
+    def _wait(self, most: int, *, until_seen: bool = False) -> bool:
         """Let it go on for so many steps, or until it is quiet, and say whether it is."""
         self.entries.append(Entry(Action(WAIT, "0")))
         for steps in range(1, most + 1):
@@ -232,6 +261,8 @@ class Lockstep:
                 return True
             self.entries[-1] = evolve(self.entries[-1], action=Action(WAIT, str(steps)))
             self._look()
+            if until_seen and self.entries[-1].seen:
+                break
         return False
 
     def finish(self) -> None:
@@ -273,6 +304,7 @@ class Lockstep:
 
     def _explain(self, seen: tuple[Observation, ...]) -> None:
         if seen:
+            self._idle.clear()
             after = self.watch.after(seen)
             if isinstance(after, Unexplained):
                 raise Diverged(self, after)

@@ -45,7 +45,7 @@ OPERATIONS: Final = (
     Operation("cancel", "request", "leave", "client", "left", needs="submit"),
     Operation("kill", "worker", "crash", kind="crash"),
     Operation("freeze", "worker", "hang", kind="hang"),
-    Operation("resume", "worker", "resume", kind="resume"),
+    Operation("resume", "worker", "resume", kind="resume", needs="freeze"),
     Operation("drain", "worker", "drain", kind="drain"),
     Operation("restart", "worker", "restart", kind="restart"),
     Operation("partition", "request", "disconnect", kind="disconnect", needs="submit"),

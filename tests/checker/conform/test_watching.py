@@ -119,7 +119,7 @@ def test_what_was_done_is_taken_as_a_step_and_what_others_write_of_it_is_awaited
     watch = follow(watch, Observation("reader", "start"), Observation("reader", "line"))
     assert watch is not None
     assert watch.resting
-    assert not watch.allows(("start", "reader", "reader-2"))
+    assert watch.may_do(("start", "reader", "reader-2")) is None
 
 
 def test_what_was_ordered_may_take_effect_at_any_time_from_then_on() -> None:
