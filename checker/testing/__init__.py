@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rackproof.checker.adapters import Implementation
     from rackproof.checker.sample.machine import Driver, WorldMachine
+    from rackproof.model.kernel.implementation import Implementation
 
 __all__ = ["holds", "lockstep", "machine", "no_longer", "state_machine"]
 
@@ -103,8 +103,8 @@ def lockstep(
 
     def test() -> None:
         __tracebackhide__ = True
-        from rackproof.checker.adapters.check import Options, conforms  # noqa: PLC0415
-        from rackproof.checker.adapters.lockstep import Limits  # noqa: PLC0415
+        from rackproof.checker.lockstep.check import Options, conforms  # noqa: PLC0415
+        from rackproof.checker.lockstep.run import Limits  # noqa: PLC0415
 
         folder = None if save is None else Path(save)
         options = Options(examples, steps, seed, known, folder, actions, Limits(seconds))
