@@ -361,7 +361,8 @@ def number(value: Any) -> int:
     raise Unfit(f"is no whole number: {shown(value)}")
 
 
-def _flag(value: Any) -> bool:
+def flag(value: Any) -> bool:
+    """True or false, also in quotes."""
     found = value if isinstance(value, bool) else _FLAGS.get(text_of(value).lower())
     if found is None:
         raise Unfit(f"is neither true nor false: {shown(value)}")
@@ -376,7 +377,7 @@ def digest(value: Any) -> str:
 _AS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "number": number,
     "text": text_of,
-    "flag": _flag,
+    "flag": flag,
     "digest": digest,
 }
 

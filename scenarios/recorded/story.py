@@ -14,7 +14,7 @@ from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Value
-from rackproof.scenarios.recorded.everybody import FACTS, Everybody
+from rackproof.scenarios.recorded.everybody import DAMAGED, EVERYBODY, FACTS, Everybody
 from rackproof.scenarios.recorded.noted import Noted
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -29,6 +29,7 @@ class Story:
 
     facts: by kind, what is no observation. whole: the kinds of which every record is there, by who
     writes them, as far as that is said of this request alone. of: the notes by who wrote them.
+    spoilt: who wrote something of it that could not be read.
     """
 
     about: str
@@ -36,6 +37,7 @@ class Story:
     facts: dict[str, dict[str, Value]] = field(factory=dict)
     whole: dict[str, frozenset[str]] = field(factory=dict)
     of: dict[str, list[Noted]] = field(factory=dict)
+    spoilt: set[str] = field(factory=set)
 
     def take(self, noted: Noted) -> None:
         """Sort a note in."""
@@ -43,7 +45,11 @@ class Story:
         if seen.witness != FACTS:
             noted = _ended_badly(sound(noted))
             self.of.setdefault(self.everybody.called(seen.witness), []).append(noted)
+        elif seen.kind == DAMAGED:
+            self.spoilt.add(self.everybody.called(seen.values.get("by", EVERYBODY)))
         elif seen.kind == "complete":
+            if seen.place is not None and seen.place.file in self.everybody.spoilt:
+                return
             who, kinds = str(seen.values.get("by")), str(seen.values.get("kinds", "")).split()
             self.whole[who] = self.whole.get(who, NOBODY) | frozenset(kinds)
         else:
@@ -79,6 +85,10 @@ class Story:
                 found[who] = found.get(who, NOBODY) | kinds
         if CLIENT in found and not any(seen.kind == "usage" for seen in self.client):
             found[CLIENT] -= {"usage"}  # which only those get that asked for it
+        spoilt = self.spoilt | self.everybody.spoilt
+        if spoilt:
+            kept = {who for who in found if who not in spoilt and EVERYBODY not in spoilt}
+            found = {who: kinds for who, kinds in found.items() if who in kept}
         return found
 
     def is_unnamed(self, who: str) -> bool:
