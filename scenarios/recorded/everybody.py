@@ -150,7 +150,7 @@ class Everybody:
         self.set_by[name] = value, place
         if before is not None and place is not None:
             words = f"says that {name} is {value}, and {where} that it is {before}"
-            self.contradictions.append((place, f"{words}: the former is gone by"))
+            self.contradictions.append((place, f"{words}: the former counts"))
 
     def _worker(self, values: Mapping[str, Value]) -> None:
         """A worker under its name and the id of its instance; what is known already stays so."""

@@ -332,6 +332,8 @@ class _File:
         if rule.doubt is not None:
             self.lose(number, rule.doubt)
             return True
+        if rule.tell is not None:
+            self.tell(number, rule.tell)
         try:
             self._tell_of(rule, number, record, about, when)
         except Unfit as unfit:  # of the witness, the kind, or what is to be learnt
@@ -673,14 +675,18 @@ def recognise(path: Path) -> MappingFile:
     lines; ``InputError`` if none does.
     """
     best: tuple[int, MappingFile] | None = None
+    doubts: list[Doubt] = []
     for name in sorted(bundled(), key=lambda name: (name not in ORDER, name)):
         mapping = find_mapping(name)
-        count = _recognised(path, mapping)
+        count = _recognised(path, mapping, doubts.append)
         if count and (best is None or count > best[0]):
             best = count, mapping
     if best is None:
         looked = "; ".join(f"{name}: {shapes(find_mapping(name))}" for name in bundled())
-        raise InputError(f"{path}: is no record that a bundled mapping knows ({looked})")
+        first = None if path.is_dir() or not doubts else doubts[0]
+        line = f"line {first.place.line} " if first and first.place.line else ""
+        why = f": {line}{first.words}" if first else ""
+        raise InputError(f"{path}: is no record that a bundled mapping knows{why} ({looked})")
     return best[1]
 
 
@@ -688,7 +694,7 @@ MOST_TRIED: Final = 64
 """How many lines of a file, and files of a section, are looked at to see what they are."""
 
 
-def _recognised(path: Path, mapping: MappingFile) -> int:
+def _recognised(path: Path, mapping: MappingFile, doubt: TellDoubt) -> int:
     """Of how many sections a folder has files that the mapping makes sense of."""
     try:
         files = find(path, mapping)
@@ -698,10 +704,10 @@ def _recognised(path: Path, mapping: MappingFile) -> int:
     for found in files:
         by_section.setdefault(found.section.key, []).append(found)
     tried = (islice(same, MOST_TRIED) for same in by_section.values())
-    return sum(any(_known(found, mapping) for found in same) for same in tried)
+    return sum(any(_known(found, mapping, doubt) for found in same) for same in tried)
 
 
-def _known(found: Found, mapping: MappingFile) -> bool:
+def _known(found: Found, mapping: MappingFile, doubt: TellDoubt) -> bool:
     """Whether the first lines of a file mean something."""
-    reading = _Reading(mapping, mapping.options, lambda _: None, MOST_TRIED)
+    reading = _Reading(mapping, mapping.options, doubt, MOST_TRIED)
     return any(run.kind != "complete" for run in reading.file(found))
