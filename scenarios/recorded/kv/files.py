@@ -27,6 +27,7 @@ from rackproof.scenarios.recorded.kv.batches import (
     number_of,
     shown,
 )
+from rackproof.scenarios.recorded.lines import MOST_LINE as LONGEST_LINE
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.noted import Doubt
 
@@ -106,7 +107,7 @@ def _lines(path: Path, doubt: Callable[[Doubt], None]) -> Iterator[tuple[Place, 
     def tell(number: int, words: str) -> None:
         doubt(Doubt(Place(str(path), number), words))
 
-    for number, line, _ended in lines(path, tell):
+    for number, line, _ended in lines(path, tell, LONGEST_LINE):
         try:
             yield Place(str(path), number), json.loads(line)
         except (ValueError, RecursionError) as error:
