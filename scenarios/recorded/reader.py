@@ -162,9 +162,12 @@ class _Reading:
 
 @define(eq=False)
 class _Turn:
-    """One request of a file that holds one after the other, while its name is not known yet."""
+    """One request of a file that holds one after the other, while its name is not known yet; begun:
+    its first line.
+    """
 
     lost: int
+    begun: Record = field(factory=dict)
     about: str | None = None
     held: list[Noted] = field(factory=list)
     memory: dict[str, Any] = field(factory=dict)
@@ -412,7 +415,7 @@ class _File:
         if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
             self._close(turns)
             # What was lost before the first turn may have been of it.
-            self.turn = _Turn(self.lost if self.turn else 0)
+            self.turn = _Turn(self.lost if self.turn else 0, record)
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)
@@ -433,8 +436,9 @@ class _File:
         turn.held.clear()
 
     def _otherwise(self, turns: Turns) -> str:
+        begun = self.turn.begun if self.turn is not None else {}
         try:
-            return _name(turns.otherwise.get({}, self.known))
+            return _name(turns.otherwise.get(begun, self.known))
         except Unfit:
             return self.name
 
