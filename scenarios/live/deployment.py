@@ -9,7 +9,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -376,7 +376,14 @@ def _died(child: Child) -> Failed:
 
 def _last(child: Child) -> str:
     lines = child.log.read_text("utf-8", "replace").splitlines()[-3:]
-    return f"{child.log} ends: " + " | ".join(line[:300] for line in lines or ["(empty)"])
+    return f"{child.log} ends: " + " | ".join(map(_said, lines or ["(empty)"]))
+
+
+def _said(line: str) -> str:
+    """What a line of a log says, short."""
+    with suppress(ValueError, KeyError, TypeError):
+        line = json.loads(line)["message"]
+    return str(line).strip()[:300]
 
 
 def _address(transport: str) -> tuple[str, int]:

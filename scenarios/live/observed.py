@@ -102,16 +102,18 @@ def _usage(had: Had, prompt: int | None) -> Told:
 
 
 def _attempts(had: Had, limit: int) -> Told:
-    names = [route.worker.name for route in had.routes]
-    for letter in sorted({name[0] for name in names}):
-        tries = [name for name in names if name[0] == letter]
-        if len(tries) > limit + 1:
-            many = f"there were {len(tries)} attempts for a limit of {limit} retries"
-            yield "bounded-retries", many
-        back = [name for place, name in enumerate(tries) if name in tries[:place]]
-        if back:
-            again = f"{back[0]} got the request again after an attempt that failed"
+    failed = list[str]()
+    for route in had.routes:
+        if route.worker.name in failed:
+            again = f"{route.worker.name} got the request again after it had failed it"
             yield "retries-go-elsewhere", again
+            break
+        failed += [route.worker.name] if route.error else []
+    for letter in sorted({route.worker.name[0] for route in had.routes}):
+        tries = sum(route.worker.name[0] == letter for route in had.routes)
+        if tries > limit + 1:
+            many = f"there were {tries} attempts for a limit of {limit} retries"
+            yield "bounded-retries", many
 
 
 def _aftermath(seen: Seen) -> Told:

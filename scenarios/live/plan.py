@@ -180,7 +180,9 @@ def planned(
     if Role.PREFILL in world.roles:
         settings = evolve(settings, roles=tuple(ROLES[role] for role in world.roles))
     requests = _asked(setting.system, run)
-    engines = _engines(requests, run, names, sought, apart=bool(settings.roles))
+    refused = settings.length is None and any(a.point.place in (FINISH, END) for a in actions)
+    said = (refused and not settings.emits) or sought in SAID_BY_ENGINES
+    engines = _engines(requests, names, mocked=said and not settings.roles)
     mapping = (*_mapping(world, settings, scale, engines), *_notes(actions, sought, settings))
     tokens = world.max_tokens * scale
     return Plan(settings, engines, names, requests, tokens, actions, mapping)
@@ -221,6 +223,9 @@ def _check_shape(world: World) -> None:
         raise InputError(f"has {count} requests; up to {MOST} can be driven")
     if world.sessions:
         raise InputError("has a session; sessions cannot be driven")
+    for flag in ("guided", "withholds", "malformed", "short"):
+        if any(getattr(request, flag) for request in world.requests):
+            raise InputError(f"has a request that is {flag} (in its scope); the driver's is plain")
     if world.gateway_retries or world.client_retries:
         raise InputError("has a gateway or a client that asks again; the driver's asks once")
 
@@ -315,18 +320,15 @@ def _asked(system: System, run: Sequence[Moment]) -> tuple[Asked, ...]:
 
 def _engines(
     requests: Sequence[Asked],
-    run: Sequence[Moment],
     names: Sequence[str],
-    sought: str | None,
-    apart: bool,
+    mocked: bool,
 ) -> tuple[Engine, ...]:
     """The engine of each worker: the oracle, whose tokens are known. Where the run is about what an
-    engine says beside tokens (that it refuses, how much it used), only the worker that serves first
-    is: how the others say it is then not of our making. Where prefill and decode are apart nobody
-    knows which worker will be next, so that each has to be one that can wait.
+    engine says beside tokens (that it refuses to generate nothing, how much it used), only the
+    worker that serves first is (``mocked``): how the others say it is then not of our making. Where
+    prefill and decode are apart nobody knows which worker will be next, so that each is one that
+    can wait.
     """
-    refuses = any(moment.firing.transition.name == "refuse" for moment in run)
-    mocked = not apart and (refuses or sought in SAID_BY_ENGINES)
     others: Engine = "mocker" if mocked else "oracle"
     first = requests[0].serves.get(0, names[0])
     return tuple("oracle" if name == first else others for name in names)
@@ -362,6 +364,11 @@ def _notes(actions: Sequence[Action], sought: str | None, settings: Settings) ->
         yield "the router takes the worker with the least load (--router-mode kv)"
     if settings.roles and sought in SAID_BY_ENGINES:
         yield "the engines are of our making; the usage is counted by the frontend"
+    if settings.roles and any(action.point.place in (FINISH, END) for action in actions):
+        yield (
+            "an oracle that is asked for no token ends the request with an error, where the model "
+            "has it sent on"
+        )
     if any(action.does == "restart" for action in actions):
         yield (
             "a worker that starts again keeps its name; Dynamo gives it a new instance id, where "
