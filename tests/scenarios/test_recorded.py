@@ -98,7 +98,29 @@ def test_a_kill_without_a_retry() -> None:
     facts = told(notes, "facts")
     assert facts.count(("limit", 0)) == 2
     assert ("worker", "w1", "aggregated", "16900349499355034311") in facts
-    assert complete(notes) == [(None, "operator"), ("1a5485e6", "client"), (None, "frontend")]
+    assert complete(notes) == [(None, "operator"), (None, "frontend"), ("1a5485e6", "client")]
+
+
+def test_an_answer_without_an_id_is_known_by_what_its_client_called_it(tmp_path: Path) -> None:
+    """Unless two requests are called so."""
+    sent = {"ts": 1.0, "request": {"max_tokens": 2}}
+    lines_of_log = [
+        {"request_id": "r0", "x_request_id": "mine"},
+        {"request_id": "r1", "x_request_id": "same"},
+        {"request_id": "r2", "x_request_id": "same", "request.outcome": "error"},
+    ]
+    answer = {"time": "2026-11-30T10:00:00Z", "message": "http response sent", "status": "503"}
+    log = "".join(json.dumps({**answer, **line}) + "\n" for line in lines_of_log)
+    (tmp_path / "fe.log").write_text(log)
+    for tag, called in (("a", "mine"), ("b", "same"), ("c", "nobody's")):
+        said = [{**sent, "x_request_id": called}, {"ts": 1.1, "status": 503}, {"ts": 1.2, "end": 1}]
+        lines_of_client = "".join(json.dumps(line) + "\n" for line in said)
+        (tmp_path / f"sse_{tag}.jsonl").write_text(lines_of_client)
+    notes, _ = doubted(tmp_path)
+    assert told(notes, "frontend", "r0") == [("over", "failed")]
+    assert told(notes, "frontend", "r2") == []  # it is told by another line
+    clients = {noted.about for noted in notes if noted.observation.witness == "client"}
+    assert clients == {"r0", str(tmp_path / "sse_b.jsonl"), "c"}
 
 
 def test_two_kills_with_tokens_of_known_positions() -> None:
