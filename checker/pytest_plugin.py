@@ -152,9 +152,12 @@ def pytest_runtest_makereport(
 
 def _is_told(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
     """Whether an error is a finding, or bad input; one of a user's adapter or driver is neither."""
+    from rackproof.scenarios.errors import ScenarioError  # noqa: PLC0415
+    from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
+
     place = excinfo.traceback[-1].frame.f_globals.get("__name__", "")
-    bad = getattr(sys.modules.get("rackproof.scenarios.worlds"), "InputError", AssertionError)
-    return place.startswith("rackproof.") and excinfo.errisinstance((AssertionError, bad))
+    ours = (AssertionError, InputError, ScenarioError)
+    return place.startswith("rackproof.") and excinfo.errisinstance(ours)
 
 
 @pytest.fixture
