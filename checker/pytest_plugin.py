@@ -151,13 +151,16 @@ def pytest_runtest_makereport(
 
 
 def _is_told(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
-    """Whether an error is a finding, or bad input; one of a user's adapter or driver is neither."""
+    """Whether an error is a finding, or bad input; where one of an adapter or a driver is behind
+    it, what matters is its place.
+    """
     from rackproof.scenarios.errors import ScenarioError  # noqa: PLC0415
     from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
 
     place = excinfo.traceback[-1].frame.f_globals.get("__name__", "")
     ours = (AssertionError, InputError, ScenarioError)
-    return place.startswith("rackproof.") and excinfo.errisinstance(ours)
+    is_ours = place.startswith("rackproof.") and excinfo.value.__cause__ is None
+    return is_ours and excinfo.errisinstance(ours)
 
 
 @pytest.fixture

@@ -130,5 +130,5 @@ def test_a_number_of_runs_that_is_none_is_refused(folder: Path, runs: str) -> No
 def test_a_report_stands_alone_and_an_error_of_a_user_keeps_its_traceback(below: str) -> None:
     assert "lock step with stack:reference: the implementation did what no run" in below
     assert "fund.yaml: there is no such file" in below
-    assert "All traceback entries are hidden" not in below
+    assert below.count("All traceback entries are hidden") <= 1, "that of the error alone"
     assert 'raise RuntimeError("my own")' in below
