@@ -247,7 +247,7 @@ class Requests:
         """Each request, in the world that it needs."""
         from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
         from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
-        from rackproof.scenarios.recorded.reader import read  # noqa: PLC0415
+        from rackproof.scenarios.recorded.reader import runs  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
 
@@ -256,7 +256,7 @@ class Requests:
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        with Gathered(read(self.path, self.mapping, doubt), everybody.learn) as requests:
+        with Gathered(runs(self.path, self.mapping, doubt), everybody.learn) as requests:
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit
             faults = _faults(everybody)

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from rackproof.scenarios.recorded.expressions import Record
 from rackproof.scenarios.recorded.lines import Tell
 
@@ -23,14 +25,27 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no value of JSON")
 
 
-_DECODE: Final = json.JSONDecoder(parse_constant=_refuse).decode
+_PYTHON: Final = json.JSONDecoder(parse_constant=_refuse).decode
+_QUICK: Final = msgspec.json.Decoder().decode
+
+
+def decode(text: str) -> Any:
+    """What a text says as JSON; ``ValueError`` or ``RecursionError`` where it is none.
+
+    What the quick one of two readers does not take is left to the other: that reads half a letter
+    too, and says where a text is wrong.
+    """
+    try:
+        return _QUICK(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _PYTHON(text)
 
 
 def jsonl(lines: Lines, tell: Tell) -> Records:
     """An object a line."""
     for number, text, ended in lines:
         try:
-            record = _DECODE(text)
+            record = decode(text)
         except (ValueError, RecursionError) as error:
             below = error.lineno - 1 if isinstance(error, json.JSONDecodeError) else 0
             tell(number + below, _no_json(error, ended))
@@ -97,7 +112,7 @@ def _event_data(line: str, number: int, tell: Tell) -> Any:
     if not text.startswith(("{", "[{")):
         return text
     try:
-        return _DECODE(text)
+        return decode(text)
     except (ValueError, RecursionError) as error:
         tell(number, f"the event in it {_no_json(error, True)}")
         return None

@@ -18,7 +18,7 @@ from rackproof.scenarios.recorded.everybody import FACTS, Everybody
 from rackproof.scenarios.recorded.noted import Noted
 
 NOBODY: Final[frozenset[str]] = frozenset()
-NUMBERS: Final = ("position", "delivered", "start", "completion", "tokens", "number")
+NUMBERS: Final = frozenset({"position", "delivered", "start", "completion", "tokens", "number"})
 """Values that are a position of the output, or a number of tokens."""
 _NO_WORKERS: Final = (CLIENT, FRONTEND, OPERATOR, DISCOVERY)
 
@@ -209,13 +209,20 @@ class Story:
 def sound(noted: Noted) -> Noted:
     """A note without numbers of tokens that are none."""
     seen = noted.observation
-    if not _unsound(seen.values) and not _unsound(seen.aside):
+    if _is_sound(seen.values) and _is_sound(seen.aside):
         return noted
     values, aside = (
         {name: value for name, value in found.items() if name not in _unsound(found)}
         for found in (seen.values, seen.aside)
     )
     return evolve(noted, observation=evolve(seen, values=values, aside=aside))
+
+
+def _is_sound(values: Mapping[str, Value]) -> bool:
+    for name in values:  # noqa: SIM110  (of every token)
+        if name in NUMBERS and type(values[name]) is not int:
+            return False
+    return True
 
 
 def _unsound(values: Mapping[str, Value]) -> list[str]:
