@@ -159,7 +159,7 @@ def _told(system: System) -> Evidence:
         named = firing.named(system)
         of_one = len(requests) > 1 and "request" in named
         own = {"request": named["request"]} if of_one else {}
-        found = [evolve(r, values={**own, **r.values}) for r in told.records(before, firing, after)]
+        found = [evolve(r, values={**r.values, **own}) for r in told.records(before, firing, after)]
         if firing.transition.name == "disconnect":
             found.append(Record("operator", "disconnect", own))
         return found
