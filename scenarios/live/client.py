@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,11 @@ PATIENCE: Final = 600.0
 """Seconds after which a silent connection is given up for dead; the driver gives up sooner."""
 
 
+def numbers(text: str) -> list[int]:
+    """The tokens in a text of a model that has a word such as ``t2000`` for each."""
+    return [int(number) for number in _TOKEN.findall(text)]
+
+
 class Stream:
     """One request, and what its client got so far; a thread of its own reads it.
 
@@ -33,8 +39,17 @@ class Stream:
     on. late: tokens that came behind the finish; recanted: whether an error did.
     """
 
-    def __init__(self, port: int, tag: str, body: dict[str, Any], folder: Path) -> None:
-        self.tag, self.body = tag, body
+    def __init__(
+        self,
+        port: int,
+        tag: str,
+        body: dict[str, Any],
+        folder: Path,
+        host: str = LOOPBACK,
+        read: Callable[[str], Sequence[int]] = numbers,
+    ) -> None:
+        """Send a request. read: the numbers of the tokens in a piece of text."""
+        self.tag, self.body, self._read = tag, body, read
         self.called = f"{folder.name}-{tag}-{uuid.uuid4().hex[:8]}"
         self.status: int | None = None
         self.tokens: list[int] = []
@@ -51,7 +66,7 @@ class Stream:
         self._socket: socket.socket | None = None
         self._lines = Lines(folder / f"sse_{tag}.jsonl")
         self._news = threading.Condition()
-        self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
+        self._connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
         self._lines.write(request=body, x_request_id=self.called)
         self._thread = threading.Thread(target=self._run, name=f"client {tag}", daemon=True)
         self._thread.start()
@@ -147,9 +162,9 @@ class Stream:
             self.id = said.get("id", self.id)
             self.usage = said.get("usage") or self.usage
             for choice in said.get("choices", ()):
-                found = _TOKEN.findall(choice.get("delta", {}).get("content") or "")
-                self.tokens += map(int, found)
-                self.late += map(int, found if self.finish else ())
+                found = self._read(choice.get("delta", {}).get("content") or "")
+                self.tokens += found
+                self.late += found if self.finish else ()
                 self.times += [time.monotonic()] * len(found)
                 self.finish = choice.get("finish_reason") or self.finish
             self._news.notify_all()
