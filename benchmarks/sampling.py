@@ -15,15 +15,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import hypothesis
-from hypothesis import HealthCheck, Phase, Verbosity
-from hypothesis.stateful import run_state_machine_as_test
-
-from rackproof.checker.sample.engine import BATCH
-from rackproof.checker.sample.machine import Violated, state_machine
+from rackproof.checker.sample.engine import Sampler
 from rackproof.checker.sample.point import Choices, Point
-from rackproof.checker.sample.tally import Tally
-from rackproof.checker.sample.walks import Walks
+from rackproof.checker.sample.tally import Sampling, Tally
 from rackproof.model.kernel import Property, Scope, System, holds
 from rackproof.scenarios.loader import load
 
@@ -55,50 +49,27 @@ LENGTH = 100
 
 def sampled(system: System, wanted: list[Property], seed: int, most: int) -> tuple[int, int] | None:
     """Runs and steps until one of the properties is violated; None where that is not found."""
-    names = {prop.name for prop in wanted}
-    settled = frozenset(prop.name for prop in system.properties if prop.name not in names)
-    tally, batch, walks = Tally(), 0, Walks(system, seed)
-    while tally.steps < most:
-        batch += 1
-        plan = tally.plan(settled)
-        machine = state_machine(system, plan=plan, tally=tally)
-        hypothesis.seed(seed * 1_000_003 + batch)(machine)
-        try:
-            if batch % 2:
-                chosen = _settings(min(LENGTH, 2 * plan.longest))
-                run_state_machine_as_test(machine, settings=chosen)
-            for _ in range(0 if batch % 2 else BATCH):
-                walks.walk(plan, tally, LENGTH)
-                if tally.violated:
-                    return tally.runs, tally.steps
-        except Violated:
-            return tally.runs, tally.steps
-    return None
+    names = [prop.name for prop in wanted]
+    many = Sampling(runs=sys.maxsize, length=LENGTH, seed=seed)
+    sampler = Sampler(system, many, asked=names, is_enough=lambda tally: _ends(tally, most))
+    sampler.draw()
+    return (sampler.tally.runs, sampler.tally.steps) if sampler.tally.violated else None
 
 
-def _settings(steps: int) -> hypothesis.settings:
-    return hypothesis.settings(
-        max_examples=BATCH,
-        stateful_step_count=steps,
-        phases=(Phase.generate, Phase.target),
-        database=None,
-        deadline=None,
-        report_multiple_bugs=False,
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )
+def _ends(tally: Tally, most: int) -> bool:
+    return bool(tally.violated) or tally.steps >= most
 
 
 def walked(system: System, wanted: list[Property], seed: int, most: int) -> tuple[int, int] | None:
     """The same by plain random walks."""
     choices, draw, runs, steps = Choices(system), random.Random(seed), 0, 0
     while steps < most:
-        point, runs = Point(choices, system.initial), runs + 1
+        point, runs = choices.at(system.initial), runs + 1
         for _ in range(LENGTH):
             moves = [move for name in point.possible for move in point.moves(name)]
             if not moves:
                 break
-            point, steps = Point(choices, draw.choice(moves).after), steps + 1
+            point, steps = choices.at(draw.choice(moves).after), steps + 1
             if any(_is_violated(system, prop, point) for prop in wanted):
                 return runs, steps
     return None

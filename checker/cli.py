@@ -435,7 +435,7 @@ def verify(
     "--retry-limit",
     type=click.IntRange(0, 16),
     metavar="N",
-    help="Of the frontend, where no log tells.",
+    help="Of the frontend (default: as its logs tell).",
 )
 @click.option(
     "--timeout",

@@ -241,8 +241,8 @@ def explored(label: str, case: Case, options: Options, progress: Progress | None
     _check_open(system, options)
     with contextlib.redirect_stdout(sys.stderr):  # what a model prints is no report
         findings = explore(system, sought(case), options, progress, case.expect or None)
-        if findings.sampled is not None and silent(case.setting, findings):
-            findings = _with_impossible(system, findings)
+        if findings.sampled is not None:
+            findings = _with_impossible(case.setting, findings)
         if options.racks:
             findings = _in_every_rack(findings, case, options)
     never = silent(case.setting, findings)
@@ -251,11 +251,13 @@ def explored(label: str, case: Case, options: Options, progress: Progress | None
     return Run(label, case, findings, judged, coverage(system) if options.coverage else None)
 
 
-def _with_impossible(system: System, findings: Findings) -> Findings:
-    """What was sampled, with the transitions that never fired for that they never can."""
+def _with_impossible(setting: Setting, findings: Findings) -> Findings:
+    """What was sampled, with the transitions that never fired for that they never can, such as a
+    fault without a budget.
+    """
     from rackproof.checker.sample.engine import impossible  # noqa: PLC0415
 
-    never = impossible(system)
+    never = impossible(setting.system)
     idle = tuple(name for name in findings.idle if name not in never)
     return attrs.evolve(findings, idle=idle, impossible=never)
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def lines(findings: Findings) -> Iterator[str]:
-    """The transitions by how often they fired, those that never did, and the pairs."""
+    """The transitions by how often they fired, those that could have and never did, and the
+    pairs.
+    """
     if findings.sampled is None:
         return
     tally = findings.sampled.tally
@@ -23,8 +25,6 @@ def lines(findings: Findings) -> Iterator[str]:
     yield f"fired: {often or 'nothing'}"
     if findings.idle:
         yield f"never fired in these runs: {', '.join(map(kebab, findings.idle))}"
-    if findings.impossible:
-        yield f"never can fire: {', '.join(map(kebab, findings.impossible))}"
     if tally.seen:
         seen = counted(len(tally.seen), "pair")
         yield f"{len(tally.covered):,} of {seen} of fault and phase that were seen were tried"

@@ -1,33 +1,37 @@
 """Engine ``sample``: runs drawn by Hypothesis, batch by batch, to ``Findings``.
 
-One batch is drawn by Hypothesis, the next one is of plain random walks. A batch ends at the first
-violation, which Hypothesis shrinks; the next one goes on without that property. What a batch has
-been through steers the next, never itself: see ``Plan``. The same seed draws the same runs.
+Walks come first, and by turns batches that Hypothesis draws. Both go where the runs came least
+often (``Visits``). A batch ends at the first violation, which Hypothesis shrinks if it drew it; the
+next one goes on without that property. What Hypothesis draws in a batch steers the next, never
+itself: see ``Plan``. The same seed draws the same runs.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 import hypothesis
-from attrs import evolve, field, frozen
-from hypothesis import HealthCheck, Verbosity, settings
+from attrs import field, frozen
 from hypothesis.stateful import run_state_machine_as_test
 
+from rackproof.checker.drawing import quiet
 from rackproof.checker.lowering import lower
 from rackproof.checker.sample.machine import Driver, Violated, state_machine
-from rackproof.checker.sample.shortest import MOST_SECONDS, MOST_STATES, Least, least
+from rackproof.checker.sample.shortest import Least, least
 from rackproof.checker.sample.tally import Sampled, Sampling, Sighting, Tally
 from rackproof.checker.sample.walks import Walks
-from rackproof.checker.search import Limits, Snapshot
+from rackproof.checker.search import Snapshot
 from rackproof.checker.searched import Progress
 from rackproof.checker.verdicts import Findings, counted
 from rackproof.model.kernel import Property, Scope, System
 
-BATCH: Final = 50
-"""Runs before what they have been through steers the next ones."""
+WALKS: Final = 40
+"""Walks of a batch."""
+DRAWN: Final = 10
+"""Runs of a batch that Hypothesis draws: as many as go without knowing of one another."""
 MOST_SHRINKING: Final = 100
 """Runs in which Hypothesis shrinks a violation; more is left to the search."""
 NOT_JUDGED: Final = "a loop is no run that sampling sees the end of"
@@ -49,34 +53,36 @@ def sampled(
 ) -> Findings:
     """Draw runs of a system; where ``sought`` is given, until all of these are violated.
 
-    asked: the properties that matter; None for all. seconds: when to stop drawing.
+    asked: the properties that matter; None for all. seconds: when to end all of it: the drawing,
+    and what is made of the runs that were found.
     """
-    began = time.monotonic()
-    work = _Sampler(system, sampling, sought, asked, seconds, progress, driver, began)
+    work = Sampler(system, sampling, sought, asked, seconds, progress, driver)
     reason = work.draw()
-    bounds = Limits(MOST_SECONDS if seconds is None else min(seconds, MOST_SECONDS), None)
-    limits = evolve(bounds, max_states=MOST_STATES)
     properties = {prop.name: prop for prop in system.properties}
     shortest = {
-        name: least(system, properties[name], sighting.firings, limits)
+        name: least(system, properties[name], sighting.firings, work.left)
         for name, sighting in work.tally.violated.items()
     }
-    return _findings(work, shortest, reason, time.monotonic() - began)
+    return _findings(work, shortest, reason, time.monotonic() - work.began)
 
 
 @frozen
-class _Sampler:
-    """One sampling of a system: the arguments of ``sampled``, and the sums over its runs."""
+class Sampler:
+    """One sampling of a system: the arguments of ``sampled``, and the sums over its runs.
+
+    is_enough: asked between batches whether to end.
+    """
 
     system: System
     sampling: Sampling
-    sought: Collection[str] | None
-    asked: Collection[str] | None
-    seconds: float | None
-    progress: Progress | None
-    driver: Callable[[], Driver] | None
-    began: float
+    sought: Collection[str] | None = None
+    asked: Collection[str] | None = None
+    seconds: float | None = None
+    progress: Progress | None = None
+    driver: Callable[[], Driver] | None = None
+    began: float = field(factory=time.monotonic)
     tally: Tally = field(factory=Tally)
+    is_enough: Callable[[Tally], bool] = lambda _: False
 
     @property
     def unasked(self) -> frozenset[str]:
@@ -91,12 +97,12 @@ class _Sampler:
         while self.tally.runs < self.sampling.runs and not self._is_found:
             batches += 1
             before = self.tally.runs
-            if self._is_late:
-                return f"{self.words}, then the time was up"
-            if batches % 2 or self.driver is not None:
+            if batches % 2 == 0 or self.driver is not None:
                 self._batch(batches)
             else:
                 self._walk(walks)
+            if self._is_late:
+                return f"{self.words}, then the time was up"
             if self.tally.runs == before:
                 return f"{self.words}: there are no others"
         return self.words
@@ -107,13 +113,18 @@ class _Sampler:
         up_to = counted(self.tally.longest, "step")
         return f"sampled: {counted(self.tally.runs, 'run')} of up to {up_to}"
 
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self.began + (math.inf if self.seconds is None else self.seconds) - time.monotonic()
+
     @property
     def _is_late(self) -> bool:
-        return self.seconds is not None and time.monotonic() - self.began > self.seconds
+        return self.left() <= 0
 
     @property
     def _is_found(self) -> bool:
-        return self.sought is not None and self.tally.violated.keys() >= set(self.sought)
+        found = self.tally.violated.keys()
+        return self.is_enough(self.tally) or (self.sought is not None and found >= set(self.sought))
 
     def _batch(self, number: int) -> None:
         plan = self.tally.plan(self.unasked | self.tally.violated.keys())
@@ -126,15 +137,15 @@ class _Sampler:
         )
         hypothesis.seed(self.sampling.seed * 1_000_003 + number)(machine)
         steps = min(self.sampling.length, 2 * plan.longest)
-        runs = min(BATCH, self.sampling.runs - self.tally.runs)
+        runs = min(DRAWN, self.sampling.runs - self.tally.runs)
         try:
-            run_state_machine_as_test(machine, settings=_settings(runs, steps))
+            run_state_machine_as_test(machine, settings=quiet(runs, steps))
         except (Violated, _Enough):
             return
 
     def _walk(self, walks: Walks) -> None:
         """A batch of walks."""
-        plan, left = self.tally.plan(self.unasked | self.tally.violated.keys()), BATCH
+        plan, left = self.tally.plan(self.unasked | self.tally.violated.keys()), WALKS
         while left and not (self._is_late or self.tally.shrinking):
             if self.tally.runs >= self.sampling.runs:
                 return
@@ -159,23 +170,8 @@ class _Sampler:
         return guard
 
 
-def _settings(runs: int, steps: int) -> settings:
-    """Nothing kept, nothing printed, no limit but the numbers."""
-    return settings(
-        max_examples=runs,
-        stateful_step_count=steps,
-        database=None,
-        deadline=None,
-        derandomize=False,
-        report_multiple_bugs=False,
-        print_blob=False,
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
 def _findings(
-    work: _Sampler, shortest: Mapping[str, Least], reason: str, seconds: float
+    work: Sampler, shortest: Mapping[str, Least], reason: str, seconds: float
 ) -> Findings:
     system, tally = work.system, work.tally
     reads = dict(_reads(shortest))
@@ -209,7 +205,7 @@ def _reads(
             yield from one.findings.reads.items()
 
 
-def _why(work: _Sampler, prop: Property, reason: str) -> str | None:
+def _why(work: Sampler, prop: Property, reason: str) -> str | None:
     """Why nothing is known of a property, where there is more to say than how much was sampled."""
     if prop.name in work.unasked:
         return UNASKED
@@ -224,9 +220,9 @@ def told(sighting: Sighting, one: Least) -> str:
     size = f"{counted(len(one.trace.steps), 'step')} and {counted(one.trace.faults, 'fault')}"
     if one.shortest:
         return f"found in {steps} after {runs}; the shortest has {size}"
+    why = "the time was up before it was known" if one.late else "the world is too large to tell"
     return (
-        f"found in {steps} after {runs}, shortened to {size}; the world is too large to tell "
-        "whether there is a shorter one"
+        f"found in {steps} after {runs}, shortened to {size}; {why} whether there is a shorter one"
     )
 
 

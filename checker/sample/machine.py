@@ -65,9 +65,14 @@ class Asked:
     arguments: tuple[tuple[int, ...], ...]
     violated: type[Violated]
 
-    def is_true_for(self, state: Any) -> Iterator[bool]:
-        """What the plain predicate says of each choice of identifiers."""
-        return (self.prop.function(state, *ids) for ids in self.arguments)
+    def is_true_at(self, point: Point) -> bool:
+        """Whether the property is true, of some identifiers where it is to happen, else of all."""
+        name = self.prop.name
+        if name not in point.answers:
+            every = any if self.prop.scope is Scope.SOMETIMES else all
+            said = (self.prop.function(point.state, *ids) for ids in self.arguments)
+            point.answers[name] = every(said)
+        return point.answers[name]
 
 
 @frozen
@@ -85,10 +90,10 @@ class Judged:
         added.
         """
         for goal in self.goals:
-            if goal.prop.name not in reached and any(goal.is_true_for(point.state)):
+            if goal.prop.name not in reached and goal.is_true_at(point):
                 reached.add(goal.prop.name)
         for asked in (*self.always, *(self.resting if point.rests else ())):
-            if asked.prop.name not in settled and not all(asked.is_true_for(point.state)):
+            if asked.prop.name not in settled and not asked.is_true_at(point):
                 return asked
         return None
 
@@ -135,7 +140,7 @@ class WorldMachine(RuleBasedStateMachine):
         # Hypothesis would switch rules off at random, those of the protocol too, after which most
         # runs can go nowhere: rules are drawn among those that can be taken.
         self._rules_strategy = _next_rule(self)  # type: ignore[assignment]
-        self.point = Point(self.choices, self.system.initial)
+        self.point = self.choices.at(self.system.initial)
         self.firings: list[Firing] = []
         self.is_swarm: bool | None = None
         self.shares: dict[str, Share] = {}
@@ -154,7 +159,8 @@ class WorldMachine(RuleBasedStateMachine):
         self.spent[name] += 1
         self.firings.append(move.firing)
         self.system.schema.check_step(before, move.after)
-        self.point, self.is_asked = Point(self.choices, move.after), False
+        self.point, self.is_asked = self.choices.at(move.after), False
+        self.tally.came_to(move.after)
         self._drive(move.firing, before, move.after)
 
     def _drive(self, firing: Firing, before: Any, after: Any) -> None:
@@ -267,7 +273,8 @@ def _next_rule(draw: st.DrawFn, machine: WorldMachine) -> tuple[Any, dict[str, A
     allowed = machine.allowed(draw)
     if not allowed:
         return machine._of_name[RESTS], {}
-    move = machine.pick(draw, [move for those in allowed.values() for move in those])
+    moves = [move for those in allowed.values() for move in those]
+    move = machine.pick(draw, machine.plan.visits.least(moves))
     return machine._of_name[move.firing.transition.name], {"move": move}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final
 
 from attrs import field, frozen
 
@@ -12,6 +12,8 @@ from rackproof.model.kernel import Firing, System
 from rackproof.model.kernel.transitions import Transition
 
 AnyTransition = Transition[..., Any]
+KEPT: Final = 10_000
+"""Points that are kept, for runs that come by again."""
 
 
 @frozen
@@ -42,6 +44,8 @@ class Choices:
         self.progress = [
             name for name, those in self.firings.items() if those and those[0].is_progress
         ]
+        self.at = lru_cache(KEPT)(partial(Point, self))
+        """The point of a state."""
 
 
 class Point:
@@ -51,6 +55,8 @@ class Point:
         """Ask nothing yet."""
         self.choices, self.state = choices, state
         self._moves: dict[str, tuple[Move, ...]] = {}
+        self.answers: dict[str, bool] = {}
+        """What was asked of this state, by the name of the property."""
 
     def moves(self, name: str) -> tuple[Move, ...]:
         """What a transition can do here, in the order of its identifiers."""

@@ -7,7 +7,8 @@ it within a bound, and where that is too much, with no other transitions than th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from attrs import evolve, frozen
@@ -30,31 +31,43 @@ MOST_FIRINGS: Final = 2_000
 class Least:
     """The least run that was found. shortest: whether no shorter one has as few faults; fewest:
     whether none has fewer faults. findings: of the search of the whole world, where it ended there.
+    late: whether more time might have told more.
     """
 
     trace: Trace
     shortest: bool
     fewest: bool
     findings: Findings | None = None
+    late: bool = False
 
 
-def least(system: System, prop: Property, firings: Sequence[Firing], limits: Limits) -> Least:
-    """The least run that violates a property, given one that does."""
-    found = run(system, shortened(system, prop, firings))
-    whole = _searched(system, prop, limits)
+def least(
+    system: System,
+    prop: Property,
+    firings: Sequence[Firing],
+    left: Callable[[], float] = lambda: math.inf,
+) -> Least:
+    """The least run that violates a property, given one that does. left: says how many seconds
+    there are for it.
+    """
+    found = run(system, shortened(system, prop, firings, left))
+    whole = _searched(system, prop, left())
     if whole is not None and (trace := whole.violated.get(prop.name)) is not None:
         return Least(trace, prop.name not in whole.longer, prop.name in whole.fewest, whole)
-    smaller = None if prop.scope is not Scope.ALWAYS else _searched(_only(found), prop, limits)
+    smaller = None if prop.scope is not Scope.ALWAYS else _searched(_only(found), prop, left())
     if smaller is not None and (trace := smaller.violated.get(prop.name)) is not None:
         shorter = run(system, [step.firing for step in trace.steps])
         found = min(found, shorter, key=lambda one: (one.faults, len(one.steps)))
-    return Least(found, shortest=False, fewest=False)
+    return Least(found, shortest=False, fewest=False, late=left() <= 0)
 
 
-def _searched(system: System, prop: Property, limits: Limits) -> Findings | None:
-    """A search for one property alone; None where the world is too large even to be lowered."""
-    if sum(1 for _ in system.firings()) > MOST_FIRINGS:
+def _searched(system: System, prop: Property, left: float) -> Findings | None:
+    """A search for one property alone; None where there is no time, or the world is too large even
+    to be lowered.
+    """
+    if left <= 0 or sum(1 for _ in system.firings()) > MOST_FIRINGS:
         return None
+    limits = Limits(min(left, MOST_SECONDS), None, max_states=MOST_STATES)
     relation = lower(evolve(system, properties=(prop,)))
     return searched(relation, (prop.name,), limits)
 
@@ -66,15 +79,20 @@ def _only(trace: Trace) -> System:
     return evolve(trace.system, transitions=kept)
 
 
-def shortened(system: System, prop: Property, firings: Sequence[Firing]) -> tuple[Firing, ...]:
+def shortened(
+    system: System,
+    prop: Property,
+    firings: Sequence[Firing],
+    left: Callable[[], float] = lambda: math.inf,
+) -> tuple[Firing, ...]:
     """A run after as many of its steps are left out as can be, one after another from its end, so
-    that it still violates the property there.
+    that it still violates the property there; fewer where no seconds are left for it.
     """
-    best, left = tuple(firings), 0
-    while left != len(best):
-        left = len(best)
+    best, before = tuple(firings), 0
+    while before != len(best):
+        before = len(best)
         for number in reversed(range(len(best))):
-            if number < len(best):
+            if number < len(best) and left() > 0:
                 shorter = _violating(system, prop, (*best[:number], *best[number + 1 :]))
                 best = best if shorter is None else shorter
     return best

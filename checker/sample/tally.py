@@ -5,15 +5,43 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median_low
-from typing import Final
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
 from rackproof.checker.sample.phases import Pair
+from rackproof.checker.sample.point import Move
 from rackproof.model.kernel import Firing, Kind
 
 SHORT: Final = 16
 """How long runs are taken to be before any was seen."""
+
+
+@define
+class Visits:
+    """How often runs came to each state, by its hash, as there can be many.
+
+    new: what does not count yet, as the runs that are being drawn must not know of it.
+    """
+
+    known: Counter[int] = field(factory=Counter)
+    new: Counter[int] = field(factory=Counter)
+
+    def settle(self) -> None:
+        """Let all count."""
+        self.known.update(self.new)
+        self.new.clear()
+
+    def least(self, moves: Sequence[Move]) -> Sequence[Move]:
+        """What to do next: those of some moves that lead where runs came least often.
+
+        Where all is new, as in the larger worlds at first, that is any of them.
+        """
+        if len(moves) < 2:
+            return moves
+        times = [self.known[hash(move.after)] for move in moves]
+        fewest = min(times)
+        return [move for move, often in zip(moves, times, strict=True) if often == fewest]
 
 
 @frozen
@@ -23,7 +51,8 @@ class Plan:
 
     fired: how often each transition took effect. pairs: how often each pair of fault and phase was
     tried; seldom: what half of them were not more often. longest: the steps of the longest run.
-    settled: the properties that nothing more is to be found out of.
+    settled: the properties that nothing more is to be found out of. visits: how often runs came to
+    each state.
     """
 
     fired: Counter[str] = field(factory=Counter)
@@ -31,6 +60,7 @@ class Plan:
     seldom: int = 0
     longest: int = SHORT
     settled: frozenset[str] = frozenset()
+    visits: Visits = field(factory=Visits)
 
 
 @frozen
@@ -71,6 +101,7 @@ class Tally:
     seen: set[Pair] = field(factory=set)
     reached: set[str] = field(factory=set)
     violated: dict[str, Sighting] = field(factory=dict)
+    visits: Visits = field(factory=Visits)
     shrinking: bool = False
 
     def plan(self, settled: frozenset[str] = frozenset()) -> Plan:
@@ -78,7 +109,9 @@ class Tally:
         self.shrinking = False
         longest = self.longest or SHORT
         seldom = median_low(self.covered.values()) if self.covered else 0
-        return Plan(Counter(self.fired), Counter(self.covered), seldom, longest, settled)
+        self.visits.settle()
+        fired, covered = Counter(self.fired), Counter(self.covered)
+        return Plan(fired, covered, seldom, longest, settled, self.visits)
 
     def run_ended(self, fired: Counter[str], rests: bool) -> None:
         """Count a run."""
@@ -89,6 +122,11 @@ class Tally:
         self.resting += rests
         self.longest = max(self.longest, fired.total())
         self.fired.update(fired)
+
+    def came_to(self, state: Any) -> None:
+        """Count a state."""
+        if not self.shrinking:
+            self.visits.new[hash(state)] += 1
 
     def tried(self, pair: Pair) -> None:
         """Count a fault in its phase."""

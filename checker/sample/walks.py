@@ -1,7 +1,6 @@
-"""Plain random walks: any step that is possible, each as likely as the others.
+"""Random walks that go where the runs came least often, each such step as likely as the others.
 
-Hypothesis varies what it has seen, so that many of its runs are alike; walks never are. In small
-worlds they find as much, and the shapes that a swarm has are found by it alone.
+Hypothesis varies what it has seen, so that many of its runs are alike; walks are not.
 """
 
 from __future__ import annotations
@@ -24,18 +23,22 @@ class Walks:
         self.asked = asked_of(system)
 
     def walk(self, plan: Plan, tally: Tally, length: int) -> None:
-        """One run, counted; it ends where it violates a property that is not settled."""
-        point, firings = Point(self.choices, self.choices.system.initial), list[Firing]()
+        """One run, counted, and known to the next one; it ends where it violates a property that is
+        not settled.
+        """
+        point, firings = self.choices.at(self.choices.system.initial), list[Firing]()
         broken = self._judged(point, plan, tally)
         while broken is None and len(firings) < length:
             moves = [move for name in point.possible for move in point.moves(name)]
             if not moves:
                 break
-            move = self.dice.choice(moves)
+            move = self.dice.choice(tally.visits.least(moves))
             self.choices.system.schema.check_step(point.state, move.after)
-            point = Point(self.choices, move.after)
+            point = self.choices.at(move.after)
+            tally.came_to(move.after)
             firings.append(move.firing)
             broken = self._judged(point, plan, tally)
+        tally.visits.settle()
         tally.run_ended(Counter(one.transition.name for one in firings), point.rests)
         if broken is not None:
             tally.violates(broken.prop.name, firings)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rackproof.checker.adapters import Implementation
     from rackproof.checker.sample.machine import Driver, WorldMachine
+    from rackproof.model.kernel.implementation import Implementation
 
 __all__ = ["holds", "lockstep", "machine", "no_longer", "state_machine"]
 
@@ -56,10 +56,13 @@ def machine(
 
     It fails with the least counterexample where a property is violated that should not be, and
     where one that is expected to be violated was not found to be. What was expected to hold and was
-    not seen to be violated passes. target: as for ``rackproof verify``, from the folder in which
-    the tests run. runs, steps: how much is sampled; Hypothesis's own profile decides instead where
-    one other than its default ones is loaded. driver: makes what goes along with each run.
+    not seen to be violated passes. target: one scenario, stack or world, as for ``rackproof
+    verify``, from the folder in which the tests run; what cannot be loaded fails the test with what
+    is wrong. runs, steps: how much is sampled, at least 1; Hypothesis's own profile decides instead
+    where one other than its default ones is loaded. driver: makes what goes along with each run.
     """
+    if runs < 1 or steps < 1:
+        raise ValueError(f"{target}: runs and steps are at least 1, not {runs} and {steps}")
 
     def test() -> None:
         __tracebackhide__ = True
@@ -100,8 +103,8 @@ def lockstep(
 
     def test() -> None:
         __tracebackhide__ = True
-        from rackproof.checker.adapters.check import Options, conforms  # noqa: PLC0415
-        from rackproof.checker.adapters.lockstep import Limits  # noqa: PLC0415
+        from rackproof.checker.lockstep.check import Options, conforms  # noqa: PLC0415
+        from rackproof.checker.lockstep.run import Limits  # noqa: PLC0415
 
         folder = None if save is None else Path(save)
         options = Options(examples, steps, seed, known, folder, actions, Limits(seconds))

@@ -8,14 +8,16 @@ import attrs
 from hypothesis import settings
 
 from rackproof.checker.engines import Options
+from rackproof.checker.exams import report_on
 from rackproof.checker.report.plain import as_text
 from rackproof.checker.report.sampling import lines
 from rackproof.checker.sample.machine import Driver, WorldMachine, state_machine
 from rackproof.checker.sample.tally import Plan
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result, Verdict
-from rackproof.checker.verify import AS_REPORTED, Report, explored, verify
+from rackproof.checker.verify import AS_REPORTED, Report, explored
 from rackproof.scenarios.schema import Scenario
+from rackproof.scenarios.worlds import InputError
 
 OWN: tuple[str, ...] = ("default", "ci")
 """The profiles that Hypothesis has without anybody's doing."""
@@ -35,14 +37,30 @@ def check(
     __tracebackhide__ = True
     runs, steps = _profile(runs, steps)
     options = Options(engine="sample", runs=runs, run_length=steps, seed=seed, driver=driver)
-    (found,) = expand([target]).found
-    report = verify(found, options) if driver is None else _driven(found, options)
-    for run in report.runs:
-        told.extend(f"{target}: {line}" for line in lines(run.findings))
+    found = _one(target)
+    report = report_on(found, options) if driver is None else _driven(found, options)
+    been = list(_been_through(report))
+    told.extend(f"{target}: {line}" for line in been)
     kept = _as_tests_see_it(report)
     if report.failure is not None or any(run.complaints for run in kept.runs):
-        raise SampledFailed(as_text(kept))
+        raise SampledFailed("\n".join([as_text(kept), *(f"  {line}" for line in been)]))
     return report
+
+
+def _one(target: str) -> Target:
+    """The only thing that a target stands for."""
+    found = expand([target]).found
+    if len(found) != 1:
+        raise InputError(f"{target}: stands for {len(found)} scenarios; a test is of one")
+    return found[0]
+
+
+def _been_through(report: Report) -> Iterator[str]:
+    """How each violation was found, and what the runs have been through."""
+    for run in report.runs:
+        where = f" ({run.label})" if len(report.runs) > 1 else ""
+        told = [run.findings.note] if run.findings.note else []
+        yield from (f"{line}{where}" for line in (*told, *lines(run.findings)))
 
 
 def _driven(target: Target, options: Options) -> Report:
@@ -61,8 +79,7 @@ def machine_of(target: str, driver: Callable[[], Driver] | None = None) -> type[
 
 
 def _loaded(target: str) -> Scenario:
-    (found,) = expand([target]).found
-    return found.load()
+    return _one(target).load()
 
 
 def _profile(runs: int, steps: int) -> tuple[int, int]:

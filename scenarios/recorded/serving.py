@@ -50,6 +50,11 @@ NEEDED: Final = {
     ),
 }
 """The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+UNNAMED: Final = {
+    CLIENT: "stream of a client under this request id: what it was given is not known",
+    FRONTEND: "request id in the answer, so that the frontend's log of it cannot be found",
+}
+"""What is missing where all that somebody wrote is there, and nothing of it is of this request."""
 MOST_RETRIES: Final = 3
 """How many retries are looked for where nobody wrote down how many there were."""
 MOST_OTHERS: Final = 6
@@ -113,7 +118,7 @@ def case(
         logs=_Writing(story, called, kept).logs(),
         complete=_complete(story, called),
         called={name: log for log, name in called.items()},
-        missing=tuple(_missing(story, retries > worlds.most_retries)),
+        missing=tuple(_missing(story, retries > worlds.most_retries, apart=PREFILL in seated)),
         ended=_is_ended(story),
         numbered=kept.originals,
         key=(worlds, shape),
@@ -178,13 +183,16 @@ def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, s
     )
 
 
-def _missing(story: Story, too_often: bool) -> Iterator[str]:
+def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, words) in NEEDED.items():
         if not kinds <= story.complete.get(who, NOBODY):
-            yield words
+            yield UNNAMED[who] if story.is_unnamed(who) else words
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
+    if apart and [seen.kind for seen in story.frontend] == ["over"]:
+        # In the model a request is prefilled before anybody looks for who decodes.
+        yield "a word of why the request was turned away before it was sent to anybody"
 
 
 def _is_ended(story: Story) -> bool:
@@ -261,11 +269,15 @@ def _counts(story: Story) -> Iterator[int]:
 
 def merged(story: Story, called: Mapping[str, str]) -> list[Noted]:
     """What the client wrote, with what was done to workers in between, if they had one clock."""
-    own = story.of.get(CLIENT, [])
-    done = [noted for noted in story.deeds(called) if _one_clock(own, noted)]
-    if not done or not _in_order(own) or not _in_order(done):
+    return _between(story.of.get(CLIENT, []), story.deeds(called))
+
+
+def _between(own: list[Noted], others: Iterable[Noted]) -> list[Noted]:
+    """A log, with what others wrote in between by the same clock."""
+    there = [noted for noted in others if _one_clock(own, noted)]
+    if not there or not _in_order(own) or not _in_order(there):
         return own
-    return sorted((*own, *done), key=lambda noted: noted.observation.time or 0.0)
+    return sorted((*own, *there), key=lambda noted: noted.observation.time or 0.0)
 
 
 def _one_clock(own: Sequence[Noted], noted: Noted) -> bool:
@@ -289,15 +301,14 @@ class _Writing:
         """Each log that says anything, in its order, without the tokens that are taken out."""
         story = self.story
         client = merged(story, self.called)
-        there = {id(noted) for noted in client}
-        apart = [noted for noted in story.deeds(self.called) if id(noted) not in there]
-        found = (
-            client,
-            story.of.get(FRONTEND, ()),
-            *story.workers.values(),
-            apart,
-            story.done_to(self.called, DISCOVERY),
+        deeds, listed = story.deeds(self.called), story.done_to(self.called, DISCOVERY)
+        frontend = _between(story.of.get(FRONTEND, []), listed)
+        there = {id(noted.observation) for log in (client, frontend) for noted in log}
+        apart = (
+            [noted for noted in notes if id(noted.observation) not in there]
+            for notes in (deeds, listed)
         )
+        found = (client, frontend, *story.workers.values(), *apart)
         return tuple(log for notes in found if (log := self._log(notes)))
 
     def _log(self, notes: Sequence[Noted]) -> tuple[Observation, ...]:

@@ -848,7 +848,7 @@ def test_the_example_of_every_command_works_as_printed(
     assert example in " ".join(capsys.readouterr().out.split())
     program, *arguments = shlex.split(example)
     assert program == "rackproof"
-    for folder in ("scenarios", "docs"):
+    for folder in ("scenarios", "docs", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     if "proof.smt2" in arguments:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.recorded import reader
-from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS, path
+from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS, Known, path
 from rackproof.scenarios.recorded.formats import FORMATS
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
@@ -600,9 +600,10 @@ def test_counts_of_the_largest_capture() -> None:
     ],
 )
 def test_a_path_may_go_through_names_with_dots(record: dict[str, object], value: object) -> None:
-    assert path("a.b.c")(record) == value
-    assert path("a.0.b")({"a": [{"b": 2}]}) == 2
-    assert path("a.7.b")({"a": [{"b": 2}]}) is None
+    nothing = Known({}, {}, {})
+    assert path("a.b.c")(record, nothing) == value
+    assert path("a.0.b")({"a": [{"b": 2}]}, nothing) == 2
+    assert path("a.7.b")({"a": [{"b": 2}]}, nothing) is None
 
 
 # -- the document -----------------------------------------------------------------------------

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackproof.checker.conform.conformity import Conformity
-from rackproof.checker.conform.errors import as_written, errors, renumbering
+from rackproof.checker.conform.errors import as_written, errors
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
+from rackproof.checker.conform.renaming import Rename, renaming
 from rackproof.checker.conform.tally import Tally
-from rackproof.checker.report.conform.words import Rename, renaming, verdict
+from rackproof.checker.report.conform.words import verdict
 from rackproof.checker.status import Status
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Case, Value
@@ -82,7 +83,6 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
         "missing": list(case.missing),
         "changes": list(found.changes),
         "reason": found.reason,
-        "numbered": renumbering(case),
         "run": [
             {
                 "step": rename(step.words),

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -86,6 +87,7 @@ def test_what_the_model_wrote_out_is_accepted(
         (["--stack", "dynamoo"], "did you mean dynamo"),
         (["--stack", "dynamo", "--known", "usage-exakt"], "did you mean usage-exact"),
         (["--stack", "dynamo", "--mapping", "dynamoo"], "dynamo"),
+        (["--stack", "dynamo", "--mapping", "nokv"], "did you mean dynamo-kv"),
         (["--stack", "dynamo", "--timeout", "stream-timeut=3s"], "did you mean stream-timeout"),
         (["--stack", "dynamo", "--timeout", "stream-timeout"], "write NAME=DURATION"),
         (["--stack", "dynamo", "--set", "finish-lach=true"], "did you mean finish-latch"),
@@ -125,3 +127,41 @@ def test_lines_that_cannot_be_read_are_told_and_weaken_the_answer(
     assert "1 inconclusive" in told
     assert "sse_s0.jsonl:2" in told
     assert "Traceback" not in told
+
+
+def at_once(folder: Path, **changed: object) -> None:
+    """The capture of one stream, as if its client had asked for one answer that is no stream."""
+    shutil.copytree(CAPTURES / "basic_SIGTERM_lim3_w2_kv", folder)
+    log = folder / "sse_s0.jsonl"
+    asked, status, *lines = map(json.loads, log.read_text().splitlines())
+    del asked["request"]["stream"]
+    asked["request"] |= changed.pop("request", {})
+    text = (str(line.get("line", "")).removeprefix("data: ") for line in lines)
+    events = [json.loads(one) for one in text if one.startswith("{")]
+    usage = next(event["usage"] for event in events if event.get("usage"))
+    choice = {"index": 0, "message": {"content": "so"}, "finish_reason": "length"}
+    answer = {"id": events[0]["id"], "choices": [choice], "usage": usage, **changed}
+    body = {"ts": lines[-1]["ts"], "body": json.dumps(answer)}
+    told = (asked, status, body, {"ts": lines[-1]["ts"], "end": True})
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in told))
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "told"),
+    [
+        ({}, 0, "1 request: 1 accepted"),
+        ({"usage": {"prompt_tokens": 12, "completion_tokens": 61}}, 1, "max-tokens-kept"),
+        ({"usage": None}, 3, "sse_s0.jsonl:3: an answer that is no stream says nothing of how"),
+        ({"request": {"n": 2}}, 3, "sse_s0.jsonl:3: is of a request for several choices (n > 1)"),
+    ],
+)
+def test_an_answer_that_is_no_stream_is_counted_by_its_usage(
+    changed: dict[str, object],
+    status: int,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at_once(tmp_path / "it", **changed)
+    assert run(["conform", str(tmp_path / "it"), "--stack", "dynamo"]) == status
+    assert told in capsys.readouterr().out
