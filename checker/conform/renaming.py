@@ -20,6 +20,8 @@ POSITION: Final = re.compile(
 """Where texts have a position of an output or a number of tokens: a value of a record, or of a
 field of the model.
 """
+TOKEN: Final = re.compile(r"\btoken ([1-9]\d*)\b")
+"""A token in the words of the model, which counts from 1."""
 
 
 def renaming(called: Mapping[str, str]) -> Rename:
@@ -47,7 +49,11 @@ def numbering(numbered: Mapping[int, int]) -> Rename:
     def told(match: re.Match[str]) -> str:
         return f"{match[1]}{moved.get(match[2], match[2])}"
 
-    return lambda text: POSITION.sub(told, text)
+    def counted(match: re.Match[str]) -> str:
+        position = int(match[1]) - 1
+        return f"token {numbered.get(position, position) + 1}"
+
+    return lambda text: TOKEN.sub(counted, POSITION.sub(told, text))
 
 
 def renamed(found: Explained, called: Mapping[str, str]) -> Explained:

@@ -132,6 +132,10 @@ class Tally:
         if found.answer is not Answer.ACCEPTED or found.broken:
             self._group(found)
 
+    def has_like(self, found: Explained) -> bool:
+        """Whether there was a case before that looks alike."""
+        return kind_of(found) in self.groups
+
     def _note_errors(self, found: Explained) -> None:
         times, first = errors(found)
         kinds = dict.fromkeys(error[:3] for error in times)

@@ -66,20 +66,18 @@ class Story:
         """What workers wrote down, by their names."""
         return {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
 
-    @cached_property
-    def complete(self) -> dict[str, frozenset[str]]:
-        """The kinds of which every record is there, by who writes them.
+    def complete(self, who: str) -> frozenset[str]:
+        """The kinds of which every record of a witness is there.
 
         A log that is whole says nothing of a request that it may know under another name: whoever
         writes for all requests must speak of this one, or another of them.
         """
-        found = dict(self.whole)
-        for who, kinds in self.everybody.complete.items():
-            if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
-                found[who] = found.get(who, NOBODY) | kinds
-        if CLIENT in found and not any(seen.kind == "usage" for seen in self.client):
-            found[CLIENT] -= {"usage"}  # which only those get that asked for it
-        return found
+        kinds = self.whole.get(who, NOBODY)
+        if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
+            kinds |= self.everybody.complete.get(who, NOBODY)
+        if who == CLIENT and not any(seen.kind == "usage" for seen in self.client):
+            kinds -= {"usage"}  # which only those get that asked for it
+        return kinds
 
     def is_unnamed(self, who: str) -> bool:
         """Whether a client and a frontend wrote of requests, and one of them not of this one."""

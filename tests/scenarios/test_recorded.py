@@ -19,7 +19,7 @@ from rackproof.model.kernel import Observation
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.recorded import reader
 from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS, Known, path
-from rackproof.scenarios.recorded.formats import FORMATS
+from rackproof.scenarios.recorded.formats import FORMATS, decode
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
     FILE_KEYS,
@@ -652,3 +652,49 @@ def test_what_is_written_as_neutral_is_read_as_it_was(name: str, tmp_path: Path)
 def test_every_key_of_a_mapping_is_documented() -> None:
     for key in (*ROOT_KEYS, *FILE_KEYS, *RULE_KEYS, *SOURCES, *CHANGES, *TESTS, *FORMATS, *UNITS):
         assert re.search(rf"[`{{ ]{key}[`:, ]", PAGE), key
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+ODD = ("1e400", '"\\ud800"', '{"a": 1, "a": 2}', " 1 ", f"{2**64}", "-0", "-0.0", '"\u00e9\x7f"')
+NO_JSON = ("NaN", "[1,]", "01", "\ufeff1", '"\t"', "{'a': 1}", "", "[" * 100_000)
+
+
+@settings(deadline=None)
+@given(JSON.map(json.dumps) | st.sampled_from(ODD))
+def test_the_quick_reader_of_json_reads_what_pythons_does(text: str) -> None:
+    assert repr(decode(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize("text", NO_JSON)
+def test_what_is_no_json_is_none_to_the_quick_reader_either(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        decode(text)
+
+
+def test_each_element_of_a_list_is_looked_into_by_itself(tmp_path: Path) -> None:
+    mapping = tmp_path / "mine.yaml"
+    mapping.write_text("""
+rackproof: 1
+files:
+  log:
+    name: "*.log"
+    rules:
+      - each: {of: tokens, into: one}
+        observe: client/token
+        for-all: true
+        values: {position: one.at.position}
+      - {observe: client/end, for-all: true, values: {position: one.at.position}}
+""")
+    tokens = [{"at": {"position": position}} for position in (3, 1, 2)]
+    (tmp_path / "a.log").write_text(json.dumps({"tokens": tokens, "one": {"at": {"position": 9}}}))
+    notes = read(tmp_path, read_mapping(mapping), print)
+    found = [note.observation.values["position"] for note in notes if note.observation.values]
+    assert found == [3, 1, 2, 9]

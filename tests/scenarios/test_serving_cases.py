@@ -276,6 +276,27 @@ def test_only_a_worker_that_died_for_good_is_not_restored() -> None:
         assert sum(again(state, worker) is not None for worker in range(2)) == times
 
 
+WRONGS = {
+    "no-duplicate-tokens": (3, (*SERVED[:2], SERVED[1], *SERVED[2:])),
+    "max-tokens-kept": (4, (*SERVED[:3], "client token position=2", *SERVED[3:])),
+    "usage-exact": (5, tuple(text.replace("prompt=7", "prompt=9") for text in SERVED)),
+    "clear-failure": (4, (*SERVED[:3], "client end")),
+    "no-dispatch-to-removed": (2, ("discovery removed worker=w1", *SERVED)),
+}
+"""What the record of a request may tell that should never be: by which line, in which record."""
+
+
+@pytest.mark.parametrize("prop", WRONGS)
+def test_each_wrong_is_told_by_its_property_and_its_line(prop: str) -> None:
+    line, texts = WRONGS[prop]
+    prompt = Noted(ABOUT, Observation("facts", "prompt", {"tokens": 7}), "clock")
+    told = explain(one([*facts(*THREE), prompt, *notes(*texts)]))
+    assert told.answer is Answer.REJECTED
+    assert Place("log", line) in [
+        one.at and one.at.place for one in told.broken if one.prop == prop
+    ]
+
+
 WRITTEN = {
     "client": ("token", "finish", "usage", "error", "end", "left"),
     "frontend": ("dispatch", "decode", "failed", "done", "over"),

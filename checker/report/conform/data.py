@@ -8,7 +8,7 @@ from typing import Any
 from rackproof.checker.conform.conformity import Conformity
 from rackproof.checker.conform.errors import as_written, errors
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
-from rackproof.checker.conform.renaming import Rename, renaming
+from rackproof.checker.conform.renaming import Rename, numbering, renaming
 from rackproof.checker.conform.tally import Tally
 from rackproof.checker.report.conform.words import verdict
 from rackproof.checker.status import Status
@@ -71,7 +71,7 @@ def _broken(tally: Tally) -> list[dict[str, Any]]:
 def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
     """A case, with the run that explains it; under the names and numbers of the logs."""
     case, rename = found.case, renaming(found.case.called)
-    rejection = found.rejection
+    number, rejection = numbering(case.numbered), found.rejection
     return {
         "name": case.name,
         "answer": found.answer.value,
@@ -81,11 +81,11 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
         "log_errors": _errors(found),
         "assumed": list(found.assumed),
         "missing": list(case.missing),
-        "changes": list(found.changes),
+        "changes": list(found.changes or ()),
         "reason": found.reason,
         "run": [
             {
-                "step": rename(step.words),
+                "step": rename(number(step.words)),
                 "fault": step.is_fault,
                 "recorded": [_observation(one, case) for one in written],
             }

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from rackproof.checker.conform.errors import as_written
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
-from rackproof.checker.conform.renaming import renaming
+from rackproof.checker.conform.renaming import numbering, renaming
 from rackproof.checker.conform.tally import Group, LogError, Tally
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Observation
@@ -88,7 +88,7 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     if found.rejection is not None:
         yield from _rejected(found.rejection, found.case, every)
     if found.case.missing:
-        yield Part("there is no", found.case.missing)
+        yield Part("inconclusive, as there is no", found.case.missing)
     elif found.reason is not None:
         yield Part(f"inconclusive: {found.reason}", ())
     for one in found.broken:
@@ -96,7 +96,11 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
     if found.changes:
-        yield Part("the record would be explained with:", found.changes)
+        yield Part("the record would be explained with any of:", found.changes)
+    elif found.changes is not None:
+        yield Part("no mechanism, set otherwise alone, would explain the record", ())
+    if found.untold:
+        yield Part(f"of {counted(found.untold, 'other change')} it was not found out", ())
 
 
 def _rejected(rejection: Rejection, case: Case, every: bool) -> Iterator[Part]:
@@ -149,14 +153,14 @@ def error(key: tuple[str, str, str], found: LogError, noun: str) -> str:
 
 def steps(found: Explained) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The run that explains a case: each step in words, with what was recorded of it."""
-    rename = renaming(found.case.called)
+    rename, counted_as = renaming(found.case.called), numbering(found.case.numbered)
     width = len(str(len(found.trace.steps)))
     for number, step in enumerate(found.trace.steps, 1):
         nobody = ("nothing recorded",)
         written = found.written[number - 1] if number <= len(found.written) else ()
         told = tuple(observed(one, found.case) for one in written) or nobody
         fault = " (fault)" if step.is_fault else ""
-        yield f"{number:>{width}}. {rename(step.words)}{fault}", told
+        yield f"{number:>{width}}. {rename(counted_as(step.words))}{fault}", told
 
 
 def lines(

@@ -16,7 +16,7 @@ from rackproof.checker.conform.outcome import (
     Misattributed,
     Rejection,
 )
-from rackproof.checker.conform.renaming import renaming
+from rackproof.checker.conform.renaming import numbering, renaming
 from rackproof.checker.conform.tally import MOST_KINDS, Tally, is_plain, status_of
 from rackproof.checker.report.conform.data import as_data
 from rackproof.checker.report.conform.junit import as_junit
@@ -250,6 +250,9 @@ def test_junit_of_an_empty_capture_is_no_success() -> None:
 
 def test_markdown_tells_what_the_terminal_does() -> None:
     told = as_markdown([capture(*ALL)])
+    small = as_markdown([capture(*ALL)], 500)
+    assert len(small.encode()) <= 500
+    assert "1 part of 2" in small
     assert "| FAILED | a/capture | 7 requests: 4 accepted" in told
     assert "nothing explains client: token (position 0) at sse.jsonl:23" in told
     assert "rackproof conform a/capture" in told
@@ -270,6 +273,17 @@ def test_names_are_renamed_whole_and_at_once() -> None:
     assert rename("reader-1, reader-10, a-reader-1, reader-11") == (
         "reader-10, w1, a-reader-1, reader-11"
     )
+    rename = renaming({"prefix-0": "block 9"})
+    assert rename("stored (block prefix-0), of prefix-0") == "stored (block 9), of block 9"
+
+
+def test_positions_are_told_in_the_numbers_of_the_logs() -> None:
+    number = numbering({0: 0, 1: 19, 2: 20, 3: 40})
+    assert number("client token: position 2, worker w2") == "client token: position 20, worker w2"
+    assert number("attempt-1.sent (3) <= attempt-1.received (2)") == (
+        "attempt-1.sent (40) <= attempt-1.received (20)"
+    )
+    assert number("w2 sends token 2, and no token 7") == "w2 sends token 20, and no token 7"
 
 
 def test_a_case_is_plain_if_there_is_nothing_to_tell() -> None:
