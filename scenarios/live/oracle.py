@@ -104,7 +104,8 @@ class Oracle:
         """Compute nothing, as long as one waits, and say where it would be."""
         tokens, rid = request["token_ids"], context.id()
         self.prompts[rid] = frozenset(tokens)
-        self.note("prefill", rid, n_in=len(tokens))
+        asked = request["stop_conditions"].get("max_tokens")
+        self.note("prefill", rid, n_in=len(tokens), max_tokens=asked)
         await asyncio.sleep(self.pause)
         await self.heed(PREFILL, 0, rid)
         self.note("prefilled", rid)

@@ -118,7 +118,7 @@ def case(
         logs=_Writing(story, called, kept).logs(),
         complete=_complete(story, called),
         called={name: log for log, name in called.items()},
-        missing=tuple(_missing(story, retries > worlds.most_retries)),
+        missing=tuple(_missing(story, retries > worlds.most_retries, apart=PREFILL in seated)),
         ended=_is_ended(story),
         numbered=kept.originals,
         key=(worlds, shape),
@@ -178,13 +178,16 @@ def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, s
     return frozenset((name, kind) for who, name in named.items() for kind in story.complete(who))
 
 
-def _missing(story: Story, too_often: bool) -> Iterator[str]:
+def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, words) in NEEDED.items():
         if not kinds <= story.complete(who):
             yield UNNAMED[who] if story.is_unnamed(who) else words
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
+    if apart and [seen.kind for seen in story.frontend] == ["over"]:
+        # In the model a request is prefilled before anybody looks for who decodes.
+        yield "a word of why the request was turned away before it was sent to anybody"
 
 
 def _is_ended(story: Story) -> bool:
