@@ -56,7 +56,7 @@ def machine(
 
     It fails with the least counterexample where a property is violated that should not be, and
     where one that is expected to be violated was not found to be. What was expected to hold and was
-    not seen to be violated passes. target: one scenario, stack or world, as for ``rackproof
+    not seen to be violated passes. target: one scenario or world, as for ``rackproof
     verify``, from the folder in which the tests run; what cannot be loaded fails the test with what
     is wrong. runs, steps: how much is sampled, at least 1; Hypothesis's own profile decides instead
     where one other than its default ones is loaded. driver: makes what goes along with each run.

@@ -8,14 +8,13 @@ import attrs
 from hypothesis import settings
 
 from rackproof.checker.engines import Options
-from rackproof.checker.exams import report_on
 from rackproof.checker.report.plain import as_text
 from rackproof.checker.report.sampling import lines
 from rackproof.checker.sample.machine import Driver, WorldMachine, state_machine
 from rackproof.checker.sample.tally import Plan
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result, Verdict
-from rackproof.checker.verify import AS_REPORTED, Report, explored
+from rackproof.checker.verify import AS_REPORTED, Report, explored, verify
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
 
@@ -38,7 +37,7 @@ def check(
     runs, steps = _profile(runs, steps)
     options = Options(engine="sample", runs=runs, run_length=steps, seed=seed, driver=driver)
     found = _one(target)
-    report = report_on(found, options) if driver is None else _driven(found, options)
+    report = verify(found, options) if driver is None else _driven(found, options)
     been = list(_been_through(report))
     told.extend(f"{target}: {line}" for line in been)
     kept = _as_tests_see_it(report)
@@ -48,8 +47,11 @@ def check(
 
 
 def _one(target: str) -> Target:
-    """The only thing that a target stands for."""
+    """The only thing that a target stands for, which is no stack: that has no faults of its own."""
     found = expand([target]).found
+    if any(one.stack is not None for one in found):
+        named = target.replace(":", ": ", 1)
+        raise InputError(f"{target}: has no faults of its own; write a scenario with {named}")
     if len(found) != 1:
         raise InputError(f"{target}: stands for {len(found)} scenarios; a test is of one")
     return found[0]
