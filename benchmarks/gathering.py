@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from rackproof.model.kernel import Observation, Place
 from rackproof.scenarios.recorded.gathered import Gathered
 from rackproof.scenarios.recorded.noted import Noted
+from rackproof.scenarios.recorded.runs import run_of
 
 TOKENS = 10
 
@@ -57,7 +58,7 @@ def measure(requests: int) -> None:
         pass
     made = time.process_time()
     count = 0
-    with Gathered(notes(requests), lambda _: None) as gathered:
+    with Gathered(map(run_of, notes(requests)), lambda _: None) as gathered:
         for _about, found in gathered:
             count += 1
             assert len(found) == len(CLIENT) + len(FRONTEND)

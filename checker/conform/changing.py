@@ -14,30 +14,32 @@ from attrs import evolve
 
 from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
-from rackproof.checker.conform.search import Limits, Node, Search
+from rackproof.checker.conform.search import Limits, Search
 from rackproof.checker.repair.switches import Switches, switches, written
 from rackproof.model.kernel import System
 from rackproof.model.kernel.evidence import Case
 
 STATES: Final = 5_000
 """States that are looked at for each change."""
+MOST: Final = 50_000
+"""States that are looked at for all of them."""
 
 
-def changes_that_explain(case: Case, limits: Limits) -> tuple[str, ...]:
-    """The changes, each as a scenario writes it; those of which it cannot be told within the
-    limits are not among them.
+def changes_that_explain(case: Case, limits: Limits) -> tuple[tuple[str, ...], int]:
+    """The changes, each as a scenario writes it, and of how many others it could not be told within
+    the limits.
     """
     known = switches(case.system)
     limits = evolve(limits, states=min(limits.states, STATES))
-    asked = _asked(case, known, limits)
-    return tuple(
-        words for words, system in _changed(known, asked) if _run(case, system, limits) is not None
-    )
-
-
-def _run(case: Case, system: System, limits: Limits) -> Node | None:
-    search = Search(Moves(system), Logs(case), case.ended, limits)
-    return search.run()
+    found, untold, left = list[str](), 0, MOST
+    for words, system in _changed(known, _asked(case, known, limits)):
+        search = Search(Moves(system), Logs(case), case.ended, limits)
+        if left > 0 and search.run() is not None:
+            found.append(words)
+        elif left <= 0 or search.given_up is not None:
+            untold += 1
+        left -= len(search.reached)
+    return tuple(found), untold
 
 
 def _changed(known: Switches, asked: set[tuple[str, str]]) -> Iterator[tuple[str, System]]:
@@ -57,7 +59,8 @@ def _asked(case: Case, known: Switches, limits: Limits) -> set[tuple[str, str]]:
     start, asked = case.system.initial, set[tuple[str, str]]()
     owners = {switch.owner for switch in known.all}
     watched = {name: _watched(name, getattr(start, name), asked) for name in sorted(owners)}
-    _run(case, evolve(case.system, initial=evolve(start, **watched)), limits)
+    system = evolve(case.system, initial=evolve(start, **watched))
+    Search(Moves(system), Logs(case), case.ended, limits).run()
     return asked
 
 

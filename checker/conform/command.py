@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from rackproof.checker import interrupts
 from rackproof.checker.conform.conformity import MOST_IN_FULL, Conformity, Told
 from rackproof.checker.conform.explainer import Explainer
-from rackproof.checker.conform.outcome import Explained
+from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.search import Limits
 from rackproof.checker.conform.sources import Source, captures_in
 from rackproof.checker.conform.tally import Tally, is_plain, status_of
@@ -115,7 +115,7 @@ class _Conform:
         session = self.session
         session.write(session.json_file, lambda: as_json([as_data(found) for found in done]))
         session.write(session.junit_file, lambda: as_junit(done))
-        session.write(session.summary_file, lambda: as_markdown(done))
+        session.write_summary(lambda room: as_markdown(done, room))
 
     def _capture(self, path: Path) -> Conformity:
         started, label = time.monotonic(), str(path)
@@ -137,13 +137,22 @@ class _Conform:
         capture = self.source.capture(path, found.doubts.add)
         found.noun = capture.noun
         limits = evolve(Limits(), seconds=self.session.options.seconds)
-        explainer = Explainer(limits, changes=self.changes)
+        explainer = Explainer(limits)
         for case in capture.cases():
-            told_of(explainer.explain(case), found)
+            told_of(self._with_changes(explainer.explain(case), found, limits), found)
             if found.tally.count % OFTEN == 0:
                 ticker.says(counted(found.tally.count, found.noun))
         found.checked, found.unchecked = capture.checked(), capture.unchecked()
         found.stalls = capture.stalls()
+
+    def _with_changes(self, told: Explained, found: Conformity, limits: Limits) -> Explained:
+        """The same with the changes that would explain it, of the first that looks like it."""
+        if not self.changes or told.answer is not Answer.REJECTED or found.tally.has_like(told):
+            return told
+        from rackproof.checker.conform.changing import changes_that_explain  # noqa: PLC0415
+
+        changes, untold = changes_that_explain(told.case, limits)
+        return evolve(told, changes=changes, untold=untold)
 
     def _again(self, label: str) -> str:
         given = self.session.options

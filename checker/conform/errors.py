@@ -63,12 +63,3 @@ def _as_written(values: Mapping[str, Value], case: Case) -> dict[str, Value]:
         name: case.numbered.get(value, value) if name in NUMBERS and type(value) is int else value
         for name, value in values.items()
     }
-
-
-def renumbering(case: Case) -> str | None:
-    """What the numbers in the words of the model stand for, where they stand for others."""
-    moved = {here: there for here, there in case.numbered.items() if here != there}
-    if not moved:
-        return None
-    here, there = (", ".join(map(str, numbers)) for numbers in (moved, moved.values()))
-    return f"of the tokens in the words of the model, {here} stand for {there} in the logs"

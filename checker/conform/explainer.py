@@ -28,9 +28,9 @@ MOST_ANSWERS: Final = 20_000
 class Explainer:
     """Explains one case after another; ``explained`` counts those that had to be searched for."""
 
-    def __init__(self, limits: Limits = DEFAULT, *, changes: bool = False) -> None:
+    def __init__(self, limits: Limits = DEFAULT) -> None:
         """Nothing is known yet; see ``explain``."""
-        self.limits, self.changes = limits, changes
+        self.limits = limits
         self.explained = 0
         self._worlds: dict[Hashable, Moves] = {}
         self._answers: dict[Hashable, Explained] = {}
@@ -52,7 +52,7 @@ class Explainer:
         moves = self._worlds.pop(world, None) or Moves(case.system)
         self._worlds[world] = moves
         plain = evolve(case, called={}, system=moves.system)
-        found = explain(plain, self.limits, changes=self.changes, moves=moves)
+        found = explain(plain, self.limits, moves=moves)
         while sum(len(each.states) for each in self._worlds.values()) > MOST_STATES:
             del self._worlds[next(iter(self._worlds))]
         return found

@@ -81,7 +81,8 @@ class Explained:
     trace: the run of the model that explains the record; of a rejected one, what comes before the
     rejection. written: for each step of it, what was recorded of it. assumed: steps that no log
     tells of, and that must have happened, such as a crash. changes: mechanisms with another value
-    of which the record would be explained. reason: why it is inconclusive.
+    of which the record would be explained; None where nobody asked. untold: of how many others that
+    is not known. reason: why it is inconclusive.
     """
 
     case: Case
@@ -92,7 +93,8 @@ class Explained:
     broken: tuple[Broken, ...] = ()
     misattributed: tuple[Misattributed, ...] = ()
     assumed: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    changes: tuple[str, ...] | None = None
+    untold: int = 0
     reason: str | None = None
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from attrs import evolve
 
@@ -11,16 +12,56 @@ from rackproof.checker.conform.outcome import Allowed, Explained, Rejection
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case
 
+Rename = Callable[[str], str]
+POSITION: Final = re.compile(
+    r"(\b(?:position|delivered|start|completion|tokens|number) |"
+    r"\b[\w.-]+\.(?:sent|received|start|delivered|length|position|next) \()(\d+)\b"
+)
+"""Where texts have a position of an output or a number of tokens: a value of a record, or of a
+field of the model.
+"""
+TOKEN: Final = re.compile(r"\btoken ([1-9]\d*)\b")
+"""A token in the words of the model, which counts from 1."""
+
+
+def renaming(called: Mapping[str, str]) -> Rename:
+    """From a text with the names of a world to one with those of the logs; a word that such a name
+    begins with is not said twice.
+    """
+    if not called:
+        return lambda text: text
+    names = "|".join(re.escape(name) for name in sorted(called, key=len, reverse=True))
+    pattern = re.compile(rf"(?:\b([a-z]+) )?(?<![\w-])({names})(?![\w-])")
+
+    def named(match: re.Match[str]) -> str:
+        word, name = match[1] and called.get(match[1], match[1]), called[match[2]]
+        return f"{word} {name}" if word and not name.startswith(f"{word} ") else name
+
+    return lambda text: pattern.sub(named, text)
+
+
+def numbering(numbered: Mapping[int, int]) -> Rename:
+    """From a text with the positions of a world to one with those of the logs."""
+    moved = {str(here): str(there) for here, there in numbered.items() if here != there}
+    if not moved:
+        return lambda text: text
+
+    def told(match: re.Match[str]) -> str:
+        return f"{match[1]}{moved.get(match[2], match[2])}"
+
+    def counted(match: re.Match[str]) -> str:
+        position = int(match[1]) - 1
+        return f"token {numbered.get(position, position) + 1}"
+
+    return lambda text: TOKEN.sub(counted, POSITION.sub(told, text))
+
 
 def renamed(found: Explained, called: Mapping[str, str]) -> Explained:
-    """The same with the names that the logs have for the identifiers of the system."""
-    if not called:
-        return found
-    names = "|".join(re.escape(name) for name in sorted(called, key=len, reverse=True))
-    pattern = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])")
+    """The same with the names and the numbers that the logs have for those of the system."""
+    name, number = renaming(called), numbering(found.case.numbered)
 
     def said(text: str) -> str:
-        return pattern.sub(lambda match: called[match[0]], text)
+        return name(number(text))
 
     return evolve(
         found,

@@ -18,6 +18,7 @@ from rackproof.scenarios.worlds import InputError, load_world, split_target
 if TYPE_CHECKING:
     from rackproof.checker.performance.answers import Table
     from rackproof.checker.performance.migrations import Stalls
+    from rackproof.scenarios.recorded.everybody import Everybody
     from rackproof.scenarios.recorded.mapping import MappingFile
     from rackproof.scenarios.recorded.noted import Doubt, Noted
     from rackproof.scenarios.schema import Bundled
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 MOST_CLOCKS: Final = 8
 """Clocks that are told by name."""
 NEUTRAL: Final = "neutral"
+RETRIES: Final = "retry-limit"
+TIMEOUT: Final = "stream-timeout"
+"""The mechanism, and the time-out that it has."""
 
 Tell = Callable[[Place, str], None]
 """Told of whatever cannot be read."""
@@ -154,6 +158,7 @@ class Stack:
 
         check_stack(self.name)
         check_known(self.name, self.changes)
+        _check_mapping(self.mapping)
         try:
             self.stalls()
         except ModelError as error:
@@ -164,8 +169,21 @@ class Stack:
         """What its worlds are made of."""
         from rackproof.scenarios.schema import Bundled  # noqa: PLC0415
 
-        scope = {} if self.retry_limit is None else {"retry-limit": self.retry_limit}
+        scope = {} if self.retry_limit is None else {RETRIES: self.retry_limit}
         return Bundled(self.name, as_map(self.changes), scope=scope)
+
+    def as_told(self, everybody: Everybody) -> Stack:
+        """The same with what its logs tell of how it is set up, where nobody asked for another."""
+        seconds = everybody.stream_timeout
+        if seconds is None:
+            return self
+        given = as_map(self.changes)
+        told = () if TIMEOUT in given else (Change(TIMEOUT, value=True),)
+        return evolve(
+            self,
+            changes=(*self.changes, *told),
+            timeouts={TIMEOUT: seconds, **self.timeouts},
+        )
 
     def stalls(self) -> Stalls:
         """What migrations are to be counted in, beside what its timeouts make likely."""
@@ -226,6 +244,7 @@ class Requests:
 
     labelled, counted: the requests whose tokens are known by their positions, and those of which
     they are only counted. whole: in how many requests every record of a witness was there.
+    settings: how the system is set up, as its logs tell.
     """
 
     stack: Stack
@@ -237,6 +256,7 @@ class Requests:
     counted: int = 0
     whole: Counter[str] = field(factory=Counter)
     clocks: dict[str, None] = field(factory=dict)
+    settings: Sequence[str] = ()
     measured: Stalls = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -247,24 +267,27 @@ class Requests:
         """Each request, in the world that it needs."""
         from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
         from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
-        from rackproof.scenarios.recorded.reader import read  # noqa: PLC0415
+        from rackproof.scenarios.recorded.reader import runs  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
 
-        everybody, worlds = Everybody(), Worlds(self.stack.bundled)
+        everybody = Everybody()
 
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        with Gathered(read(self.path, self.mapping, doubt), everybody.learn) as requests:
+        with Gathered(runs(self.path, self.mapping, doubt), everybody.learn) as requests:
+            self.settings = list(_settings(self.stack, everybody))
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit
+            stack = self.stack.as_told(everybody)
+            worlds, self.measured = Worlds(stack.bundled), stack.stalls()
             faults = _faults(everybody)
             for about, own in requests:
                 found = case(about, own, everybody, worlds)
                 self._count(own, found)
                 self._measure(own, everybody, faults)
-                yield evolve(found, called={**found.called, "request-0": "the request"})
+                yield evolve(found, called={**found.called, "request-0": f"request {about}"})
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
         tokens = [n.observation for n in own if n.observation.kind == "token"]
@@ -304,6 +327,7 @@ class Requests:
         return [
             *tokens,
             *logs,
+            *self.settings,
             f"each log in its own order, and no order between logs; clocks: {clocks}{one}",
         ]
 
@@ -323,6 +347,31 @@ class Requests:
     def stalls(self) -> Table | None:
         """The migrations."""
         return self.measured.table()
+
+
+def _check_mapping(name: str | None) -> None:
+    """``InputError`` where there is no such mapping, ``ScenarioError`` where it has mistakes."""
+    from rackproof.scenarios.recorded.kv import MAPPINGS  # noqa: PLC0415
+    from rackproof.scenarios.recorded.mapping import find_mapping  # noqa: PLC0415
+
+    if name is not None and name not in MAPPINGS:
+        find_mapping(name)
+
+
+def _settings(stack: Stack, everybody: Everybody) -> Iterator[str]:
+    """How the recorded system was set up, as its logs tell, and where; and what was asked for
+    instead.
+    """
+    asked = {name: f"{seconds:g} s" for name, seconds in stack.timeouts.items()}
+    asked |= {one.mechanism: str(one).partition("=")[2] for one in stack.changes}
+    asked |= {} if stack.retry_limit is None else {RETRIES: str(stack.retry_limit)}
+    for name, (value, place) in everybody.set_by.items():
+        if name == TIMEOUT and everybody.stream_timeout is not None:
+            told = f"{name}: true, {everybody.stream_timeout:g} s"
+        else:
+            told = f"{name}: {value}"
+        instead = f"; {asked[name]} was asked for instead" if name in asked else ""
+        yield f"{told}, as {place or 'a log'} says{instead}"
 
 
 @frozen(slots=False)

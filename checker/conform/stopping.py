@@ -14,12 +14,10 @@ from attrs import field, frozen
 
 from rackproof.checker.conform.moves import Move, Moves
 from rackproof.model.kernel import Fairness, Property, Scope, holds
+from rackproof.model.kernel.evidence import Kinds
 
 MOST: Final = 2_000
 """States that are looked at after the last record."""
-
-Kinds = frozenset[tuple[str, str]]
-"""Witnesses, each with a kind of what it writes."""
 
 NONE: Final[frozenset[Property]] = frozenset()
 

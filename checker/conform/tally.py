@@ -41,13 +41,23 @@ def is_plain(found: Explained) -> bool:
 def kind_of(found: Explained) -> Kind:
     """What cases that look alike have in common: all that is told of them but numbers and names."""
     rejection = found.rejection
-    at = (rejection.at.kind, tuple(map(_shape, rejection.failed))) if rejection else ()
+    failed = (_shape(text, found) for text in rejection.failed) if rejection else ()
+    at = (rejection.at.kind, *failed) if rejection else ()
     broken = tuple((one.prop, one.predicted) for one in found.broken)
-    return (found.answer, at, broken, _shape(found.reason or ""))
+    return (found.answer, at, broken, _shape(found.reason or "", found))
 
 
-def _shape(text: str) -> str:
-    return _NUMBER.sub("#", text)
+def _shape(text: str, found: Explained) -> str:
+    return _NUMBER.sub("#", _of_any(text, found))
+
+
+def _of_any(text: str, found: Explained) -> str:
+    """What is told of a case, as it would be of another."""
+    own = f" {found.case.name}"
+    for name in found.case.called.values():
+        if name.endswith(own):
+            text = text.replace(name, f"{name.removesuffix(own)} …")
+    return text
 
 
 @define(eq=False)
@@ -115,12 +125,16 @@ class Tally:
         self.answers[found.answer] += 1
         self.statuses[status_of(found, self.known)] += 1
         self.broken.update({(one.prop, one.predicted) for one in found.broken})
-        self.assumed.update(set(found.assumed))
+        self.assumed.update({_of_any(text, found) for text in found.assumed})
         self.missing.update(set(found.case.missing))
         if found.misattributed:
             self._note_errors(found)
         if found.answer is not Answer.ACCEPTED or found.broken:
             self._group(found)
+
+    def has_like(self, found: Explained) -> bool:
+        """Whether there was a case before that looks alike."""
+        return kind_of(found) in self.groups
 
     def _note_errors(self, found: Explained) -> None:
         times, first = errors(found)

@@ -1,191 +1,300 @@
-"""A run held against the model while it happens: which states may it be in by now?
+"""A run held against the model while it happens: the runs that explain what was seen so far.
 
-All are kept, so that a step that nobody sees may have been taken or not. Observations come in the
-order in which their steps happened; what one step has several witnesses write may come in between,
-of each witness in its order.
+All of them are kept, as the states they may have come to. Steps that nobody sees are filled in; a
+step that would be seen is taken where it was. Of one witness, what was seen is in order; between
+two witnesses there is no order, but within one batch: what an operation came between is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rackproof.checker.conform.moves import Move, Moves
-from rackproof.checker.conform.outcome import Allowed, Rejection
-from rackproof.checker.conform.stopping import Kinds, Stops
-from rackproof.checker.conform.telling import written
-from rackproof.checker.trace import Step, Trace
-from rackproof.model.kernel import Firing, Observation, Record, System
+from rackproof.checker.conform.stopping import Stops
+from rackproof.checker.trace import Trace, run
+from rackproof.model.kernel import Firing, Observation, Record, System, evidence_of
+from rackproof.model.kernel.evidence import Kinds
 
-MOST: Final = 20_000
-"""States that are kept; where there are more, nothing is known of the run any more."""
+MOST: Final = 100_000
+"""States that one batch of observations may take to explain."""
+NOTHING: Final[Mapping[str, tuple[str, str]]] = {}
 
-MOST_EXPECTED: Final = 4
-"""Steps that are told as what the model allowed."""
-
-
-@frozen(eq=False)
-class Held:
-    """A state that the run may be in. owed: what is still to be observed of steps it took."""
-
-    state: int
-    owed: tuple[Record, ...] = ()
-    parent: Held | None = None
-    move: Move | None = None
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The same where nothing that is observed from now on makes a difference."""
-        return self.state, tuple(map(written, self.owed))
+Deed = tuple[str, str, str]
+"""A transition that is done from outside, with an identifier by its parameter's name."""
 
 
-class Watch:
-    """The states in which a run may be; ``given_up`` says why nothing is known of it any more.
+class TooMany(Exception):
+    """There are too many runs to tell whether one explains what was seen."""
 
-    complete: the witnesses and kinds of which every record is observed, so that a step without it
-    did not happen.
+
+class World:
+    """The steps of a world, state by state. What is done to it from outside is known, and is looked
+    at when it is done: those steps are apart.
     """
 
     def __init__(
         self,
         system: System,
-        complete: Iterable[tuple[str, str]],
-        moves: Moves | None = None,
+        deeds: Mapping[str, tuple[str, str]] = NOTHING,
+        outside: str = "",
         most: int = MOST,
     ) -> None:
-        """The run is at its start. moves: the system, as far as it is explored already."""
-        self.moves = Moves(system) if moves is None else moves
-        self.complete: Kinds = frozenset(complete)
-        self.most, self.given_up = most, None if most > 0 else "no states may be kept"
-        self._stops = Stops(self.moves, self.complete)
-        self._held: list[Held] = [Held(0)]
+        """Nothing is explored yet.
 
-    def observe(self, seen: Observation) -> Rejection | None:
-        """What is wrong with an observation: None where some run explains it with all others.
-
-        One that nothing explains is passed over.
+        deeds: the transitions that are done from outside, each with the witness and the kind of
+        what is recorded of it. outside: the witness whose word comes first. most: states that one
+        batch of observations may take to explain.
         """
-        if self.given_up:
-            return None
-        reached = self._silently()
-        after = self._distinct(each for held in reached for each in self._seen(held, seen))
-        if self.given_up:
-            return None
-        if not after:
-            return Rejection(seen, tuple(self._expected(reached, seen.witness)), ())
-        self._held = after
+        self.outside = outside
+        self.system, self.recorded, self.most = system, deeds, most
+        self._stops: dict[Kinds, Stops] = {}
+        quiet = [item for item in system.transitions if item.name not in deeds]
+        self.moves = Moves(evolve(system, transitions=quiet))
+        self._deeds: dict[Deed, list[Firing]] = {}
+        for firing in system.firings():
+            if firing.transition.name in deeds:
+                for name, of in firing.named(system).items():
+                    self._deeds.setdefault((firing.transition.name, name, of), []).append(firing)
+        self._done: dict[tuple[int, Deed], tuple[Move, ...]] = {}
+
+    def stops(self, complete: Kinds) -> Stops:
+        """How runs may be over, where all is recorded that these witnesses tell of these kinds."""
+        return self._stops.setdefault(complete, Stops(self.moves, complete))
+
+    def deeds(self, number: int, deed: Deed) -> tuple[Move, ...]:
+        """The ways in which something may be done in a state."""
+        known = self._done.get((number, deed))
+        if known is None:
+            known = self._done[number, deed] = tuple(self._ways(number, deed))
+        return known
+
+    def _ways(self, number: int, deed: Deed) -> Iterator[Move]:
+        before, records = self.moves.states[number], evidence_of(self.system).records
+        for firing in self._deeds.get(deed, ()):
+            after = firing.transition.function(before, *firing.arguments)
+            if after is not None and after != before:
+                own = self.recorded[deed[0]]
+                told = (r for r in records(before, firing, after) if (r.witness, r.kind) != own)
+                yield Move(firing, self.moves.number(after), tuple(told), owed=False)
+
+
+@frozen(eq=False)
+class Node:
+    """A state that a run may have come to, by its number.
+
+    owed: records of its steps that were not seen yet, and must be. ordered: operations of which
+    nothing is known but that they come after all that was seen before them. came: the node before,
+    and the step from there. seen: how much of each log of the present batch is explained.
+    """
+
+    state: int
+    owed: tuple[Record, ...] = ()
+    ordered: tuple[Deed, ...] = ()
+    came: tuple[Node, Move] | None = None
+    seen: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes another run to the same place needless."""
+        written = tuple((r.witness, r.kind, tuple(sorted(r.values.items()))) for r in self.owed)
+        return self.state, written, len(self.ordered), self.seen
+
+
+@frozen(eq=False, slots=False)
+class Watch:
+    """The states that runs of the model may be in, after all that was seen.
+
+    complete: the witnesses and kinds of which every record is seen, so that a step with another
+    one of them did not happen.
+    """
+
+    world: World
+    complete: Kinds
+    nodes: tuple[Node, ...]
+
+    @classmethod
+    def at_start(cls, world: World, complete: Kinds) -> Watch:
+        """Before anything was seen."""
+        return cls(world, complete, (Node(0),))
+
+    @property
+    def states(self) -> list[Any]:
+        """The states in which the run may be, before any further step that nobody sees."""
+        return [self.world.moves.states[n] for n in dict.fromkeys(n.state for n in self.nodes)]
+
+    def after(self, batch: Sequence[Observation]) -> Watch | Unexplained:
+        """What explains a batch of observations too; or how far that goes."""
+        logs = by_witness(batch)
+        starts = [evolve(node, seen=(0,) * len(logs)) for node in self.nodes]
+        whole = tuple(map(len, logs))
+        reached = list(self._spread(starts, logs))
+        done = tuple(node for node in reached if node.seen == whole)
+        if done:
+            return evolve(self, nodes=done)
+        most = max(sum(node.seen) for node in reached)
+        furthest = [node for node in reached if sum(node.seen) == most]
+        return Unexplained(self, logs, tuple(furthest))
+
+    @cached_property
+    def silently(self) -> list[Node]:
+        """Where runs may have come to since, by steps that nobody sees."""
+        return list(self._spread([evolve(node, seen=()) for node in self.nodes], ()))
+
+    def may_do(self, deed: Deed) -> tuple[Firing, Any] | None:
+        """A way in which something may be done now, and the state in which it may."""
+        return self._first(self.nodes, deed) or self._first(self.silently, deed)
+
+    def _first(self, nodes: Iterable[Node], deed: Deed) -> tuple[Firing, Any] | None:
+        for node in nodes:
+            for move in self.world.deeds(node.state, deed):
+                return move.firing, self.world.moves.states[node.state]
         return None
 
-    def do(self, deed: Firing | Callable[[Firing], bool]) -> bool:
-        """A step is taken, one of those that are meant; whether the model allows it by now. What
-        it has others write is to be observed.
-        """
-        if self.given_up:
-            return True
-        meant = deed.__eq__ if isinstance(deed, Firing) else deed
-        after = self._distinct(
-            Held(move.target, (*held.owed, *self._told(move.records)), held, move)
-            for held in self._silently()
-            for move in self.moves.of(held.state)
-            if meant(move.firing)
-        )
-        self._held = after or self._held
-        return bool(after)
+    def doing(self, deed: Deed) -> Watch | None:
+        """What explains that it was done now; None where nothing does."""
+        nodes: dict[Any, Node] = {}
+        for node in self.silently:
+            for done in self._done(node, deed):
+                nodes.setdefault(done.key, done)
+        return evolve(self, nodes=tuple(nodes.values())) if nodes else None
 
-    def may_be_over(self) -> bool:
-        """Whether nothing need be observed any more if nobody does anything."""
-        silently = self._silently()
-        return bool(self.given_up) or any(
-            not held.owed and self._stops.of(held.state) is not None for held in silently
-        )
+    def ordering(self, deed: Deed) -> Watch:
+        """What explains that it was ordered, and takes effect at any time from now on."""
+        nodes = (evolve(node, ordered=(*node.ordered, deed)) for node in self.nodes)
+        return evolve(self, nodes=tuple(nodes))
+
+    def _done(self, node: Node, deed: Deed) -> Iterator[Node]:
+        for move in self.world.deeds(node.state, deed):
+            owed = (*node.owed, *filter(self._must, move.records))
+            yield Node(move.target, owed, node.ordered, (node, move), node.seen)
 
     @property
-    def states(self) -> list[object]:
-        """The states in which the run may be, before any further step that nobody sees."""
-        return list(dict.fromkeys(self.moves.states[held.state] for held in self._held))
+    def resting(self) -> list[frozenset[str]]:
+        """For each run that may be over now, the properties that it breaks."""
+        found, stops = [], self.world.stops(self.complete)
+        waiting = any(node.ordered for node in self.nodes)
+        for node in self.silently if waiting else self.nodes:
+            stop = None if node.owed or node.ordered else stops.of(node.state)
+            if stop is not None:
+                broken = self.world.moves.broken(node.state) | stop.broken
+                found.append(frozenset(prop.name for prop in broken))
+        return found
+
+    def trace(self, node: Node) -> Trace:
+        """The run to a node."""
+        moves: list[Move] = []
+        here: Node | None = node
+        while here is not None and here.came is not None:
+            here, move = here.came
+            moves.append(move)
+        return run(self.world.system, [move.firing for move in reversed(moves)])
+
+    def _spread(self, starts: Sequence[Node], logs: Sequence[Sequence[Observation]]) -> list[Node]:
+        """All nodes that can be reached by steps unseen and by steps that are in the logs.
+
+        Nodes that explain all of them are not gone on from.
+        """
+        whole = tuple(map(len, logs))
+        known = {node.key: node for node in starts}
+        queue = list(known.values())
+        for node in queue:
+            if logs and node.seen == whole:
+                continue
+            fresh = (n for n in self._onwards(node, logs) if known.setdefault(n.key, n) is n)
+            queue.extend(fresh)
+            if len(queue) > self.world.most:
+                most = f"{self.world.most:,}"
+                raise TooMany(f"more than {most} states of the model may explain what was seen")
+        return queue
+
+    def _onwards(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
+        yield from self._paid(node, logs)
+        for deed in node.ordered[:1]:
+            yield from self._done(evolve(node, ordered=node.ordered[1:]), deed)
+        blocked = {record.witness for record in node.owed}
+        for move in self.world.moves.of(node.state):
+            told = tuple(r for r in move.records if (r.witness, r.kind) in self.complete)
+            came = (node, move)
+            if not told:
+                yield evolve(node, state=move.target, came=came)
+            yield from self._seen(node, move, logs, blocked)
+
+    def _paid(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
+        """What is owed and was seen now."""
+        for at, record in enumerate(node.owed):
+            if any(other.witness == record.witness for other in node.owed[:at]):
+                continue
+            seen = _fitting(record, logs, node.seen)
+            if seen is not None:
+                owed = node.owed[:at] + node.owed[at + 1 :]
+                yield evolve(node, owed=owed, seen=seen)
+
+    def _seen(
+        self,
+        node: Node,
+        move: Move,
+        logs: Sequence[Sequence[Observation]],
+        blocked: set[str],
+    ) -> Iterator[Node]:
+        """A step of which a record was seen now; its others are owed, where they must be seen."""
+        for at, record in enumerate(move.records):
+            earlier = [r for r in move.records[:at] if r.witness == record.witness]
+            if record.witness in blocked or any(self._must(r) for r in earlier):
+                continue
+            seen = _fitting(record, logs, node.seen)
+            if seen is not None:
+                others = move.records[:at] + move.records[at + 1 :]
+                owed = (*node.owed, *(r for r in others if self._must(r) and r not in earlier))
+                yield Node(move.target, owed, node.ordered, (node, move), seen)
+
+    def _must(self, record: Record) -> bool:
+        return (record.witness, record.kind) in self.complete
+
+
+@frozen(eq=False)
+class Unexplained:
+    """Observations that no run of the model explains.
+
+    before: what explained all before them. logs: the observations by witness. furthest: the nodes
+    that explain most of them.
+    """
+
+    before: Watch
+    logs: tuple[tuple[Observation, ...], ...]
+    furthest: tuple[Node, ...]
 
     @property
-    def trace(self) -> Trace:
-        """A run that explains everything so far, with as few steps as any."""
-        steps = list[Step]()
-        held = self._held[0]
-        while held.parent is not None:
-            if held.move is not None:
-                before, after = (self.moves.states[h.state] for h in (held.parent, held))
-                steps.append(Step(self.moves.system, held.move.firing, before, after))
-            held = held.parent
-        return Trace(self.moves.system, tuple(reversed(steps)))
+    def at(self) -> Observation:
+        """The first observation that is not explained; of the witness outside, where it can be."""
+        return self._head(self.furthest[0])
 
-    def _told(self, records: Iterable[Record]) -> tuple[Record, ...]:
-        return tuple(each for each in records if (each.witness, each.kind) in self.complete)
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes of the furthest that are stopped by this one."""
+        return [node for node in self.furthest if self._head(node) is self.at]
 
-    def _silently(self) -> list[Held]:
-        """Where the run may be after further steps that nobody sees, breadth first."""
-        found = {held.key: held for held in self._held}
-        pending = list(found.values())
-        for held in pending:
-            for move in self.moves.of(held.state):
-                if not self._told(move.records):
-                    after = Held(move.target, held.owed, held, move)
-                    if found.setdefault(after.key, after) is after:
-                        pending.append(after)
-            if self._are_too_many(len(pending)):
-                break
-        return pending
+    def _head(self, node: Node) -> Observation:
+        heads = [log[n] for log, n in zip(self.logs, node.seen, strict=True) if n < len(log)]
+        return min(heads, key=lambda item: item.witness != self.before.world.outside)
 
-    def _distinct(self, found: Iterable[Held]) -> list[Held]:
-        distinct: dict[object, Held] = {}
-        for held in found:
-            distinct.setdefault(held.key, held)
-        self._are_too_many(len(distinct))
-        return list(distinct.values())
 
-    def _are_too_many(self, count: int) -> bool:
-        if count > self.most:
-            self.given_up = f"the run may be in more than {self.most:,} states"
-        return count > self.most
+def by_witness(batch: Sequence[Observation]) -> tuple[tuple[Observation, ...], ...]:
+    """The log of each witness, in its own order."""
+    logs: dict[str, list[Observation]] = {}
+    for item in batch:
+        logs.setdefault(item.witness, []).append(item)
+    return tuple(map(tuple, logs.values()))
 
-    def _seen(self, held: Held, seen: Observation) -> Iterator[Held]:
-        """What comes of it if an observation is of a step before, or of the next one."""
-        first = next((each for each in held.owed if each.witness == seen.witness), None)
-        if first is not None:
-            if seen.fits(first):
-                owed = tuple(each for each in held.owed if each is not first)
-                yield Held(held.state, owed, held)
-            return
-        for move in self.moves.of(held.state):
-            for record in self._firsts(move, seen.witness):
-                if seen.fits(record):
-                    others = (each for each in self._told(move.records) if each is not record)
-                    yield Held(move.target, (*held.owed, *others), held, move)
 
-    def _firsts(self, move: Move, witness: str) -> Iterator[Record]:
-        """What may be the first that a witness is seen to write of a step: what need not be there
-        may be passed over.
-        """
-        for record in move.records:
-            if record.witness == witness:
-                yield record
-                if self._told((record,)):
-                    return
-
-    def _expected(self, reached: Iterable[Held], witness: str) -> list[Allowed]:
-        """What might have been observed instead; by the same witness, if anything."""
-        found: dict[str, tuple[bool, Allowed]] = {}
-        for held in reached:
-            for record in held.owed:
-                words = "this is still to be observed of an earlier step"
-                found.setdefault(
-                    written(record), (record.witness != witness, Allowed(words, written(record)))
-                )
-            for move in self.moves.of(held.state):
-                if told := self._told(move.records):
-                    text = "; ".join(map(written, move.records))
-                    other = all(record.witness != witness for record in told)
-                    words = move.firing.words(self.moves.system)
-                    found.setdefault(text, (other, Allowed(words, text)))
-        ranked = sorted(found.values(), key=lambda each: each[0])
-        least = [one for other, one in ranked if other is ranked[0][0]]
-        return least[:MOST_EXPECTED]
+def _fitting(
+    record: Record, logs: Sequence[Sequence[Observation]], seen: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """How much is seen once a record is among it; None where it is not the next of its log."""
+    for at, log in enumerate(logs):
+        if seen[at] < len(log) and log[seen[at]].fits(record):
+            return (*seen[:at], seen[at] + 1, *seen[at + 1 :])
+    return None

@@ -16,6 +16,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from rackproof.checker.performance.answers import Column, Table, Unit, Value
+from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Quantity
 from rackproof.model.performance.architecture import architecture
 from rackproof.model.performance.failures.detection import Delay, Lease, Traffic, detector
@@ -33,7 +34,7 @@ COLUMNS: Final = (
     Column("times", "count", Unit.COUNT),
     Column("noticed (p50)", "detection_p50", Unit.SECONDS),
     Column("max", "detection_max", Unit.SECONDS),
-    Column("predicted", "detection_predicted_least", Unit.SECONDS),
+    Column("predicted from", "detection_predicted_least", Unit.SECONDS),
     Column("to", "detection_predicted_most", Unit.SECONDS),
     Column("stall (p50)", "stall_p50", Unit.SECONDS),
     Column("max", "stall_max", Unit.SECONDS),
@@ -139,24 +140,26 @@ class Stalls:
 
     def _notes(self) -> Iterable[str]:
         limit, ttl = (_seconds(self.timeouts[name]) for name in ("stream-timeout", "lease"))
-        told = "is not set" if math.isinf(limit) else f"is {in_words(limit)}"
+        told = "not set" if math.isinf(limit) else in_words(limit)
+        yield "A row is of all attempts that failed in the same way; p50 and max are over these."
         yield (
-            "noticed: from the fault until the frontend gave the attempt up; predicted: by a "
-            f"stream time-out that {told}, a lease of {in_words(ttl)} (--timeout NAME=DURATION for "
-            "others), or a round trip for a connection that breaks"
+            "noticed: from the fault until the frontend gave the attempt up. predicted: how long "
+            "that takes by the model, from one time to another: by a broken connection within a "
+            f"round trip, by the stream time-out ({told}), or by the lease ({in_words(ttl)}). "
+            "--timeout NAME=DURATION sets another"
         )
         yield (
-            "stall: of the client, from its last token before to its first after, by its own "
-            "clock; usual gap: the median between two other tokens"
+            "stall: how long the client waited, from its last token before to its first after, by "
+            "its own clock. usual gap: how long it waits between two other tokens"
         )
         model, chip = self.deployment.model, self.deployment.gpu
         yield (
-            "rest: the stall without what it took to notice. No log names the model and its GPUs, "
-            "so that nothing predicts it; prefill: by the roofline, of as many tokens alone, of "
-            f"{model} on {self.deployment.gpus or GPUS} x {chip}"
+            "rest: the stall after the fault was noticed. Nothing predicts it, as no log names the "
+            "model and its GPUs; prefill is for comparison: the time that as many tokens would "
+            f"take, of {model} on {self.deployment.gpus or GPUS} x {chip}"
         )
         for why, times in sorted(self._untold.items()):
-            yield f"no detection delay of {times:,}: {why}"
+            yield f"not known when the fault was noticed, of {counted(times, 'attempt')}: {why}"
 
 
 def prefill_s(deployment: Deployment, context: float) -> float:

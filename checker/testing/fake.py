@@ -1,5 +1,5 @@
 """A small serving stack in one process, with bugs to switch on."""
 
-from rackproof.checker.adapters.fake import Bug, FakeAdapter, FakeStack
+from rackproof.scenarios.adapters.fake import Bug, FakeAdapter, FakeStack
 
 __all__ = ["Bug", "FakeAdapter", "FakeStack"]

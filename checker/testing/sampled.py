@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import attrs
 from hypothesis import settings
@@ -15,8 +16,10 @@ from rackproof.checker.sample.tally import Plan
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result, Verdict
 from rackproof.checker.verify import AS_REPORTED, Report, explored, verify
+from rackproof.scenarios.quantities import duration
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
+from rackproof.testing import asked
 
 OWN: tuple[str, ...] = ("default", "ci")
 """The profiles that Hypothesis has without anybody's doing."""
@@ -30,12 +33,24 @@ class SampledFailed(AssertionError):
 
 
 def check(
-    target: str, runs: int, steps: int, seed: int, driver: Callable[[], Driver] | None = None
+    target: str,
+    base: Path,
+    runs: int | None = None,
+    steps: int = 100,
+    seed: int = 0,
+    driver: Callable[[], Driver] | None = None,
 ) -> Report:
-    """Sample a target; ``SampledFailed`` unless it is as it should be."""
+    """Sample a target of a test in the folder base; ``SampledFailed`` unless it is as it should be.
+
+    runs: None for what is asked of all tests.
+    """
     __tracebackhide__ = True
-    runs, steps = _profile(runs, steps)
-    options = Options(engine="sample", runs=runs, run_length=steps, seed=seed, driver=driver)
+    target = asked.nearest(target, base)
+    runs, steps = _profile(runs or asked.runs or 200, steps)
+    limit = duration(asked.time_limit) if asked.time_limit else None
+    options = Options(
+        engine="sample", seconds=limit, runs=runs, run_length=steps, seed=seed, driver=driver
+    )
     found = _one(target)
     report = verify(found, options) if driver is None else _driven(found, options)
     been = list(_been_through(report))

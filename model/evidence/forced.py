@@ -98,9 +98,10 @@ def _dispatch(world: World, _seen: Observation, worker: int | None) -> World | N
     """A dispatch to a worker that the router should not, or could not, have chosen."""
     if worker is None:
         return None
-    world = world.with_request(REQUEST, phase=Phase.QUEUED).with_retry(REQUEST, booked=frozenset())
     if used(world, REQUEST) < len(world.streams[REQUEST].attempts):
-        return send(world, REQUEST, worker)
+        ready = world.with_request(REQUEST, phase=Phase.QUEUED)
+        return send(ready.with_retry(REQUEST, booked=frozenset()), REQUEST, worker)
+    # There is no attempt left for it: the last one goes on, and this one is only counted.
     retry = noted(world, REQUEST, worker).retries[REQUEST]
     many = min(retry.dispatches + 1, world.most_dispatches + 1)
     return world.with_retry(REQUEST, dispatches=many, to_removed=retry.to_removed)
@@ -122,11 +123,15 @@ def _failed(world: World, seen: Observation, worker: int | None) -> World | None
     return recover(world, REQUEST, worker, error)
 
 
+def _done(world: World, _seen: Observation, _worker: int | None) -> World:
+    return world if world.requests[REQUEST].phase in TERMINAL else world.end(REQUEST, Phase.DONE)
+
+
 def _over(world: World, seen: Observation, worker: int | None) -> World | None:
     ends = {name: phase for phase, name in OUTCOMES.items()}
     phase = ends.get(str(seen.values.get("outcome")))
     if phase is Phase.DONE:
-        return _end(world, seen, worker)
+        return _done(world, seen, worker)
     return None if phase is None else world.end(REQUEST, phase)
 
 
@@ -150,7 +155,7 @@ _HAPPENS: Final[dict[tuple[str, str], _Happens]] = {
     (FRONTEND, "dispatch"): _dispatch,
     (FRONTEND, "decode"): _decode,
     (FRONTEND, "failed"): _failed,
-    (FRONTEND, "done"): _end,
+    (FRONTEND, "done"): _done,
     (FRONTEND, "over"): _over,
     **{(OPERATOR, deed): _fault for deed in _FAULTS},
     **{(DISCOVERY, kind): _listing for kind in ("removed", "listed")},

@@ -17,6 +17,9 @@ from rackproof.model.kernel.system import Firing, System
 Value = bool | int | str
 """What a record says of one thing: a flag, a number, or the name of an identifier or of a value."""
 
+Kinds = frozenset[tuple[str, str]]
+"""Witnesses, each with a kind of what it tells, such as ``("client", "token")``."""
+
 
 @frozen
 class Place:

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -25,14 +26,16 @@ PATIENCE: Final = 600.0
 class Stream:
     """One request, and what its client got so far; a thread of its own reads it.
 
-    tokens: the numbers of the tokens. finish: the finish reason. error: the code of an error event,
-    or of the response. end: how the stream ended: ``done``, ``end`` (without a word), ``left``, or
-    the error of the connection; None while it goes on. late: tokens that came behind the finish;
-    recanted: whether an error did.
+    called: what it is called in the log of the frontend, also where it is answered with an error,
+    by the header x-request-id. tokens: the numbers of the tokens. finish: the finish reason.
+    error: the code of an error event, or of the response. end: how the stream ended:
+    ``done``, ``end`` (without a word), ``left``, or the error of the connection; None while it goes
+    on. late: tokens that came behind the finish; recanted: whether an error did.
     """
 
     def __init__(self, port: int, tag: str, body: dict[str, Any], folder: Path) -> None:
         self.tag, self.body = tag, body
+        self.called = f"{folder.name}-{tag}-{uuid.uuid4().hex[:8]}"
         self.status: int | None = None
         self.tokens: list[int] = []
         self.times = [time.monotonic()]
@@ -49,7 +52,7 @@ class Stream:
         self._lines = Lines(folder / f"sse_{tag}.jsonl")
         self._news = threading.Condition()
         self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
-        self._lines.write(request=body)
+        self._lines.write(request=body, x_request_id=self.called)
         self._thread = threading.Thread(target=self._run, name=f"client {tag}", daemon=True)
         self._thread.start()
 
@@ -111,7 +114,7 @@ class Stream:
     def _ask(self) -> str:
         """Send the request and read what comes; how that ended."""
         sent = json.dumps(self.body)
-        kind = {"Content-Type": "application/json"}
+        kind = {"Content-Type": "application/json", "x-request-id": self.called}
         self._connection.connect()
         self._socket = self._connection.sock
         self._connection.request("POST", "/v1/chat/completions", sent, kind)

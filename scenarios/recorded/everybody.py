@@ -7,6 +7,7 @@ kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -15,6 +16,7 @@ from attrs import define, field, frozen
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
+from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
 
@@ -42,6 +44,8 @@ class Everybody:
     who writes them. failed: by worker, some of the requests that it failed. prompts: by prompt, the
     fewest tokens that one was said to have, and of which request that was said; told of those whose
     usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
+    has_clients: whether any client was recorded. set_by: what is told of how the system is set up,
+    by name, and where that was told.
     """
 
     known: dict[str, Worker] = field(factory=dict)
@@ -51,6 +55,8 @@ class Everybody:
     prompts: dict[str, tuple[int, str]] = field(factory=dict)
     asking: dict[str, str] = field(factory=dict)
     retry_limit: int | None = None
+    has_clients: bool = False
+    set_by: dict[str, tuple[Value, Place | None]] = field(factory=dict)
     _sorted: tuple[int, int] = field(default=(0, 0), init=False)
     _of_worker: dict[str, list[tuple[int, Noted]]] = field(factory=dict, init=False)
     _aliases: dict[str, list[str]] = field(factory=dict, init=False)
@@ -83,7 +89,7 @@ class Everybody:
         elif seen.witness in (OPERATOR, DISCOVERY):
             self.told.append(noted)
         elif seen.witness == FACTS:
-            self._fact(seen.kind, seen.values)
+            self._fact(seen.kind, seen.values, seen.place)
 
     def _failure(self, about: str, values: Mapping[str, Value]) -> None:
         """A worker failed a request; two of them are enough to know of another than any one."""
@@ -93,6 +99,7 @@ class Everybody:
                 abouts.add(about)
 
     def _asks(self, about: str, values: Mapping[str, Value]) -> None:
+        self.has_clients = True
         if "prompt" in values:
             self.asking[about] = str(values["prompt"])
 
@@ -103,12 +110,15 @@ class Everybody:
             counted = tokens, about
             self.prompts[prompt] = min(counted, self.prompts.get(prompt, counted))
 
-    def _fact(self, kind: str, values: Mapping[str, Value]) -> None:
+    def _fact(self, kind: str, values: Mapping[str, Value], place: Place | None) -> None:
         if kind == "worker":
             self._worker(values)
         elif kind == "limit":
             limit = values.get("retry-limit")
             self.retry_limit = limit if isinstance(limit, int) else self.retry_limit
+            for name, value in values.items():
+                if self.set_by.get(name, (None,))[0] != value:
+                    self.set_by[name] = value, place
         elif kind == "complete":
             who = str(values.get("by"))
             kinds = frozenset(str(values.get("kinds", "")).split())
@@ -126,6 +136,16 @@ class Everybody:
         aliases = [name for name, known in self.known.items() if before and known == before]
         for name in (*aliases, *names):
             self.known[name] = worker
+
+    @property
+    def stream_timeout(self) -> float | None:
+        """The seconds of silence after which the frontend gives a stream up, where that is told."""
+        told, _ = self.set_by.get("stream-timeout", (None, None))
+        try:
+            seconds = float(told) if isinstance(told, str | int) else math.nan
+        except (ValueError, OverflowError):
+            return None
+        return seconds if 0 < seconds < math.inf and not isinstance(told, bool) else None
 
     def called(self, name: Value) -> str:
         """The name of a worker, by any that a log has for it."""

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -61,7 +62,7 @@ class Value:
 
 def text_of(value: Any) -> str:
     """A value as a log might write it in quotes."""
-    if isinstance(value, str):
+    if type(value) is str:
         return value
     if value is None:
         return "null"
@@ -73,30 +74,47 @@ def text_of(value: Any) -> str:
         raise Unfit("is nested too deep") from None
 
 
-def path(name: str) -> Callable[[Any], Any]:
+@cache
+def path(name: str) -> Get:
     """What stands at a dotted path; a field may have the dots in its own name, and numbers are
-    elements of lists.
+    elements of lists. What many rules ask of a line is looked up once.
     """
     parts = name.split(".")
     if len(parts) == 1:
-        return lambda record: record.get(name)
+        return lambda record, _known: record.get(name)
     steps = [int(part) if part.isdecimal() else part for part in parts]
-    dotted = [heads(parts[depth:], 2) for depth in range(len(parts))]
+    last: tuple[Record | None, Any] = None, None
 
-    def get(record: Any) -> Any:
-        found, depth = record, 0
+    def get(record: Record, _known: Known) -> Any:
+        nonlocal last
+        seen, value = last
+        if seen is record:
+            return value
+        found: Any = record
         try:
             for step in steps:
                 found = found[step]
-                depth += 1
         except (KeyError, IndexError, TypeError):
-            here = found if type(found) is dict else ()
-            if dotted[depth].isdisjoint(here) and dotted[0].isdisjoint(record):
-                return None
-            return _walk(record, parts)
+            found = _walk(record, parts) if _has_dots(record, parts) else None
+        last = record, found
         return found
 
     return get
+
+
+def _has_dots(record: Record, parts: Sequence[str]) -> bool:
+    """Whether a field on the way, or where it ends, has dots in its name."""
+    node: Any = record
+    for depth, part in enumerate(parts):
+        if type(node) is list:
+            node = node[int(part)] if part.isdecimal() and int(part[:9]) < len(node) else None
+        elif type(node) is not dict:
+            return False
+        elif not heads(parts[depth:], 2).isdisjoint(node):
+            return True
+        else:
+            node = node.get(part)
+    return False
 
 
 def heads(parts: Sequence[str], least: int = 1) -> frozenset[str]:
@@ -143,15 +161,11 @@ def _short(place: Place) -> Value | None:
     if isinstance(place.value, bool | int):
         return Value(_constant(place.value))
     text = place.text("a field, or a number")
-    return None if text is None else Value(_field(path(text)))
+    return None if text is None else Value(path(text))
 
 
 def _constant(value: Any) -> Get:
     return lambda _record, _known: value
-
-
-def _field(get: Callable[[Any], Any]) -> Get:
-    return lambda record, _known: get(record)
 
 
 def read_field(place: Place) -> Get | None:
@@ -159,7 +173,7 @@ def read_field(place: Place) -> Get | None:
     if place.is_list:
         return _first(place)
     text = place.text("a field")
-    return None if text is None else _field(path(text))
+    return None if text is None else path(text)
 
 
 def _source(name: str, place: Place) -> Get | None:
@@ -185,8 +199,8 @@ def _first(place: Place) -> Get | None:
     texts = [item.text() for item in place.items()]
     gets = [path(text) for text in texts if text is not None]
 
-    def first(record: Record, _known: Known) -> Any:
-        return next((value for get in gets if (value := get(record)) is not None), None)
+    def first(record: Record, known: Known) -> Any:
+        return next((value for get in gets if (value := get(record, known)) is not None), None)
 
     return first if len(gets) == len(texts) else None
 
@@ -197,6 +211,8 @@ def _changed(get: Get, name: str, place: Place) -> Get | None:
         return _otherwise(get, place)
     if name in {"plus", "minus"}:
         return _shifted(get, place, 1 if name == "plus" else -1)
+    if name == "as":
+        return _converted(get, place)
     change = _change(name, place)
     if change is None:
         return None
@@ -206,6 +222,19 @@ def _changed(get: Get, name: str, place: Place) -> Get | None:
         return None if value is None else change(value, known)
 
     return changed
+
+
+def _converted(get: Get, place: Place) -> Get | None:
+    kind = place.choice(KINDS, "kind of value")
+    if kind is None:
+        return None
+    convert = _AS[kind]
+
+    def converted(record: Record, known: Known) -> Any:
+        value = get(record, known)
+        return None if value is None else convert(value)
+
+    return converted
 
 
 def _otherwise(get: Get, place: Place) -> Get | None:
@@ -244,9 +273,6 @@ def _change(name: str, place: Place) -> Change | None:
     match name:
         case "names":
             return _renamed(place)
-        case "as":
-            kind = place.choice(KINDS, "kind of value")
-            return None if kind is None else _AS[kind]
         case "find":
             return _found(place)
     text = place.text()
@@ -256,7 +282,7 @@ def _change(name: str, place: Place) -> Change | None:
         return lambda value, _known: _after(value, text)
     if name == "in":
         return lambda value, known: known.tables.get(text, {}).get(text_of(value))
-    return lambda value, known: known.tables.get(text, {}).get(text_of(value), text_of(value))
+    return lambda value, known: known.tables.get(text, {}).get(told := text_of(value), told)
 
 
 def _after(value: Any, flag: str) -> Any:
@@ -277,8 +303,10 @@ def _found(place: Place) -> Change | None:
         return None
     group = 1 if pattern.groups else 0
 
+    search = pattern.search
+
     def find(value: Any, _known: Known) -> Any:
-        met = pattern.search(text_of(value))
+        met = search(text_of(value))
         return met[group] if met else None
 
     return find
@@ -345,11 +373,11 @@ def digest(value: Any) -> str:
     return hashlib.blake2b(text_of(value).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-_AS: Final[Mapping[str, Change]] = {
-    "number": lambda value, _known: number(value),
-    "text": lambda value, _known: text_of(value),
-    "flag": lambda value, _known: _flag(value),
-    "digest": lambda value, _known: digest(value),
+_AS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "number": number,
+    "text": text_of,
+    "flag": _flag,
+    "digest": digest,
 }
 
 
@@ -359,8 +387,16 @@ _AS: Final[Mapping[str, Change]] = {
 def read_tests(place: Place) -> tuple[tuple[str, Test], ...]:
     """The conditions on the fields of a line, all of which it must meet, by field."""
     entries = place.entries("conditions by field") or {}
-    tests = ((name, _test(_field(path(name)), item)) for name, item in entries.items())
+    tests = ((name, _test(path(name), item)) for name, item in entries.items())
     return tuple((name, test) for name, test in tests if test is not None)
+
+
+def meets(record: Record, known: Known, tests: Sequence[tuple[str, Test]]) -> bool:
+    """Whether a line meets conditions."""
+    for _, test in tests:  # noqa: SIM110  (of a million lines)
+        if not test(record, known):
+            return False
+    return True
 
 
 def read_memories(place: Place) -> tuple[Test, ...]:
@@ -463,9 +499,11 @@ def _matching(get: Get, place: Place) -> Test | None:
     if pattern is None:
         return None
 
+    search = pattern.search
+
     def matches(record: Record, known: Known) -> bool:
         value = get(record, known)
-        return isinstance(value, str) and pattern.search(value) is not None
+        return type(value) is str and search(value) is not None
 
     return matches
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
-from rackproof.model.evidence.operators import OPERATOR
+from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
 from rackproof.model.scope import MOST_FAULTS
 from rackproof.scenarios.recorded.story import NOBODY, Story, whole
 
@@ -26,6 +26,8 @@ LEADS_TO: Final[Mapping[str, Collection[str]]] = {
 }
 """The faults that may lead to an error, where nobody wrote down which one did."""
 _ANY: Final = sorted({fault for faults in LEADS_TO.values() for fault in faults})
+_LEAVES: Final = ("crash", "hang", "drain")
+"""What makes a worker leave discovery."""
 _OF_PAIRS: Final = ("prefill-error", "transfer-failure")
 
 
@@ -34,12 +36,20 @@ def faults(story: Story, workers: Collection[str], paired: bool) -> dict[str, in
     found = Counter(each.observation.kind for each in story.deeds(list(workers)))
     if "crash" not in story.everybody.complete.get(OPERATOR, NOBODY):
         found |= _suspected(story, len(workers))
+    found["lost-renewal"] = sum(_unaccounted(story, worker) for worker in workers)
     if not paired:
         for fault in _OF_PAIRS:
             del found[fault]
     if _may_leave(story):
         found["leave"] = 1
     return {fault: min(count, MOST_FAULTS) for fault, count in found.items() if count}
+
+
+def _unaccounted(story: Story, worker: str) -> int:
+    """How often a worker left discovery though nothing is known to have been done to it."""
+    told = Counter(noted.observation.kind for noted in story.done_to([worker], DISCOVERY))
+    done = Counter(noted.observation.kind for noted in story.deeds([worker]))
+    return max(0, told["removed"] - sum(done[deed] for deed in _LEAVES))
 
 
 def _suspected(story: Story, workers: int) -> Counter[str]:
@@ -50,7 +60,7 @@ def _suspected(story: Story, workers: int) -> Counter[str]:
         found.update(
             set(LEADS_TO.get(error, _ANY)) - ({"hang"} if came and error == GONE else set())
         )
-    if "failed" not in story.complete.get(FRONTEND, NOBODY) or (story.is_failed and not found):
+    if "failed" not in story.complete(FRONTEND) or (story.is_failed and not found):
         return found | Counter(dict.fromkeys(_ANY, workers))
     # Whoever it was not sent to must be gone too, where it was given up.
     return found | Counter(crash=workers) if story.is_failed else found
@@ -72,4 +82,4 @@ def _failures(story: Story) -> Iterator[tuple[str, bool]]:
 def _may_leave(story: Story) -> bool:
     left = any(seen.kind == "left" for seen in story.client)
     cancelled = any(seen.values.get("outcome") == "cancelled" for seen in story.frontend)
-    return left or cancelled or "left" not in story.complete.get(CLIENT, NOBODY)
+    return left or cancelled or "left" not in story.complete(CLIENT)

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from rackproof.scenarios.recorded.expressions import Record
 from rackproof.scenarios.recorded.lines import Tell
 
@@ -23,14 +25,27 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no value of JSON")
 
 
-_DECODE: Final = json.JSONDecoder(parse_constant=_refuse).decode
+_PYTHON: Final = json.JSONDecoder(parse_constant=_refuse).decode
+_QUICK: Final = msgspec.json.Decoder().decode
+
+
+def decode(text: str) -> Any:
+    """What a text says as JSON; ``ValueError`` or ``RecursionError`` where it is none.
+
+    What the quick one of two readers does not take is left to the other: that reads half a letter
+    too, and says where a text is wrong.
+    """
+    try:
+        return _QUICK(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _PYTHON(text)
 
 
 def jsonl(lines: Lines, tell: Tell) -> Records:
     """An object a line."""
     for number, text, ended in lines:
         try:
-            record = _DECODE(text)
+            record = decode(text)
         except (ValueError, RecursionError) as error:
             below = error.lineno - 1 if isinstance(error, json.JSONDecodeError) else 0
             tell(number + below, _no_json(error, ended))
@@ -67,18 +82,21 @@ def without_text(lines: Lines, needs: Sequence[str]) -> Iterator[tuple[int, str,
             yield line
 
 
-def unwrapped(records: Records, name: str, tell: Tell) -> Records:
+def unwrapped(records: Records, names: Sequence[str], tell: Tell) -> Records:
     """Records one of whose fields holds a line of Server-Sent Events, with what that says in their
-    field ``data``: the object where it is JSON, else the text.
+    field ``data``: the object where it is JSON, else the text. An answer that is no stream is one
+    object, without the word ``data`` before it.
     """
     for number, record in records:
-        line = record.get(name)
-        if isinstance(line, str):
-            data = _event_data(line, number, tell)
-            if data is not None:
-                record[EVENT] = data
-        elif line is not None:
-            tell(number, f"{name}: is no text")
+        for name in names:
+            line = record.get(name)
+            if isinstance(line, str):
+                plain = line.startswith("{")
+                data = _event_data(f"data:{line}" if plain else line, number, tell)
+                if data is not None:
+                    record[EVENT] = data
+            elif line is not None:
+                tell(number, f"{name}: is no text")
         yield number, record
 
 
@@ -97,7 +115,7 @@ def _event_data(line: str, number: int, tell: Tell) -> Any:
     if not text.startswith(("{", "[{")):
         return text
     try:
-        return _DECODE(text)
+        return decode(text)
     except (ValueError, RecursionError) as error:
         tell(number, f"the event in it {_no_json(error, True)}")
         return None

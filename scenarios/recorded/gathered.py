@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import heapq
 import marshal
-import math
 import shutil
 import tempfile
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -23,9 +21,8 @@ from zlib import crc32
 
 from attrs import define, field
 
-from rackproof.model.kernel import Observation, Place
-from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
+from rackproof.scenarios.recorded.runs import Run, unpacked
 from rackproof.scenarios.worlds import InputError
 
 MOST: Final = 250_000
@@ -33,102 +30,10 @@ MOST: Final = 250_000
 NEXT: Final = 1 / 32
 """What one more note of a run takes, in runs."""
 PARTS: Final = 128
-POSITION: Final = "position"
 
 Learn = Callable[[Noted], None]
 Gathering = tuple[str, list[Noted]]
 """What a request is called, and all that was noted about it."""
-
-
-@define(eq=False)
-class Run:
-    """Notes that differ in nothing but line, time and a position that counts up.
-
-    first: the position of the first; None where they have none. file: None without a place.
-    """
-
-    witness: str
-    kind: str
-    clock: str
-    file: str | None
-    first: int | None
-    values: dict[str, Value]
-    aside: dict[str, Value]
-    lines: array[int] = field(factory=lambda: array("q"))
-    times: array[float] = field(factory=lambda: array("d"))
-
-    def takes(self, noted: Noted) -> bool:
-        """Whether a note is one more of this run; then it is added."""
-        seen = noted.observation
-        if seen.kind != self.kind or seen.witness != self.witness or noted.clock != self.clock:
-            return False
-        place = seen.place
-        if (place.file if place else None) != self.file or seen.aside != self.aside:
-            return False
-        if not self._counts_on(seen.values):
-            return False
-        self.add(seen)
-        return True
-
-    def _counts_on(self, values: Mapping[str, Value]) -> bool:
-        """Whether values are those of this run, with the position that comes next."""
-        position = values.get(POSITION)
-        if self.first is None:
-            return type(position) is not int and values == self.values
-        if type(position) is not int or position != self.first + len(self.lines):
-            return False
-        own = self.values
-        return len(values) == len(own) + 1 and all(values.get(name) == own[name] for name in own)
-
-    def add(self, seen: Observation) -> None:
-        """Keep what sets a note apart from the others."""
-        self.lines.append(seen.place.line if seen.place else 0)
-        self.times.append(math.nan if seen.time is None else seen.time)
-
-    def notes(self, about: str) -> Iterator[Noted]:
-        """The notes as they came."""
-        for index, (line, time) in enumerate(zip(self.lines, self.times, strict=True)):
-            values = self.values
-            if self.first is not None:
-                values = {POSITION: self.first + index, **values}
-            place = None if self.file is None else Place(self.file, line)
-            when = None if math.isnan(time) else time
-            seen = Observation(self.witness, self.kind, values, self.aside, place, when)
-            yield Noted(about, seen, self.clock)
-
-    def packed(self) -> tuple[Any, ...]:
-        """Plain values, to be written out."""
-        told = (self.witness, self.kind, self.clock, self.file, self.first)
-        return (*told, self.values, self.aside, self.lines.tobytes(), self.times.tobytes())
-
-
-def _parted(seen: Observation) -> tuple[int | None, dict[str, Value]]:
-    """The position that an observation has, and its other values."""
-    others = dict(seen.values)
-    position = others.get(POSITION)
-    if type(position) is not int:
-        return None, others
-    del others[POSITION]
-    return position, others
-
-
-def _run(noted: Noted) -> Run:
-    """A run of one note."""
-    seen = noted.observation
-    position, others = _parted(seen)
-    file = seen.place.file if seen.place else None
-    aside = dict(seen.aside)
-    run = Run(seen.witness, seen.kind, noted.clock, file, position, others, aside)
-    run.add(seen)
-    return run
-
-
-def _unpacked(packed: tuple[Any, ...]) -> Run:
-    witness, kind, clock, file, first, values, aside, lines, times = packed
-    run = Run(witness, kind, clock, file, first, values, aside)
-    run.lines.frombytes(lines)
-    run.times.frombytes(times)
-    return run
 
 
 @define(eq=False)
@@ -145,18 +50,23 @@ class Gathered(AbstractContextManager["Gathered"]):
     To be used in a ``with``, at whose end whatever was put aside in files is removed.
     """
 
-    def __init__(self, notes: Iterable[Noted], learn: Learn, most: int = MOST) -> None:
-        """Gather all the notes; ``learn`` is called with each, also with those about nobody."""
+    def __init__(self, runs: Iterable[Run], learn: Learn, most: int = MOST) -> None:
+        """Gather all the notes; ``learn`` is called with the first of each run, and with all that
+        are about nobody.
+        """
         self._waiting: dict[str, _Waiting] = {}
         self._met = 0
         self._size = 0.0
         self._most = most
         self._folder: Path | None = None
         try:
-            for noted in notes:
-                learn(noted)
-                if noted.about is not None:
-                    self._take(noted.about, noted)
+            for run in runs:
+                if run.about is None:
+                    for noted in run.notes():
+                        learn(noted)
+                else:
+                    learn(next(run.notes()))
+                    self._take(run.about, run)
         except BaseException:
             self.close()
             raise
@@ -177,7 +87,7 @@ class Gathered(AbstractContextManager["Gathered"]):
         if self._folder is None:
             for about in list(self._waiting):
                 waiting = self._waiting.pop(about)
-                yield about, [noted for run in waiting.runs for noted in run.notes(about)]
+                yield about, [noted for run in waiting.runs for noted in run.notes()]
             return
         with _room():
             self._put_aside(self._folder)
@@ -185,7 +95,7 @@ class Gathered(AbstractContextManager["Gathered"]):
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("rb")) for path in paths]
             for _met, about, runs in heapq.merge(*(_loaded(file) for file in files)):
-                yield about, [noted for run in runs for noted in _unpacked(run).notes(about)]
+                yield about, [noted for run in runs for noted in unpacked(about, run).notes()]
 
     @property
     def in_files(self) -> bool:
@@ -198,16 +108,16 @@ class Gathered(AbstractContextManager["Gathered"]):
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _take(self, about: str, noted: Noted) -> None:
+    def _take(self, about: str, run: Run) -> None:
         waiting = self._waiting.get(about)
         if waiting is None:
             waiting = self._waiting[about] = _Waiting(self._met)
             self._met += 1
-        elif waiting.runs[-1].takes(noted):
-            self._size += NEXT
+        elif waiting.runs[-1].takes(run):
+            self._size += NEXT * len(run.lines)
             return
-        waiting.runs.append(_run(noted))
-        self._size += 1
+        waiting.runs.append(run)
+        self._size += 1 + NEXT * (len(run.lines) - 1)
         if self._size > self._most:
             with _room():
                 if self._folder is None:

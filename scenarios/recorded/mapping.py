@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -22,6 +22,7 @@ from rackproof.scenarios.files import is_file
 from rackproof.scenarios.places import Place
 from rackproof.scenarios.recorded.expressions import (
     Get,
+    Known,
     Record,
     Test,
     Value,
@@ -36,7 +37,7 @@ from rackproof.scenarios.recorded.expressions import (
     read_value,
     text_of,
 )
-from rackproof.scenarios.recorded.formats import EVENT, FORMATS
+from rackproof.scenarios.recorded.formats import FORMATS
 from rackproof.scenarios.worlds import InputError
 
 FOLDER: Final = Path(__file__).parent / "mappings"
@@ -74,6 +75,8 @@ RULE_KEYS: Final = (
     "learn",
     "remember",
     "forget",
+    "doubt",
+    "clock",
 )
 UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
@@ -114,6 +117,8 @@ class Rule:
 
     rest: fields that are no values of their own where all the others are; None if it is not so.
     aside_of: where a map of what is told beside stands. demands: fields that a line must have.
+    doubt: why nothing is read of such a line. clock: by which what it tells of happened, where that
+    is not the one of the file.
     """
 
     line: int
@@ -134,12 +139,18 @@ class Rule:
     learn: tuple[Learnt, ...] = ()
     remember: tuple[tuple[str, Get], ...] = ()
     forget: bool = False
+    doubt: str | None = None
+    clock: str | None = None
 
     def without(self, name: str) -> Rule:
         """The rule for lines whose field is known to be as it says."""
         if name not in self.equals:
             return self
         return evolve(self, tests=tuple(test for test in self.tests if test[0] != name))
+
+
+Choose = Callable[[Record, Known], Sequence[Rule]]
+"""The rules that may be meant by a line."""
 
 
 @frozen(eq=False)
@@ -175,7 +186,7 @@ class Section:
     shape: str
     name: re.Pattern[str]
     format: str = "jsonl"
-    sse: str | None = None
+    sse: tuple[str, ...] = ()
     clock: str = "{file}"
     clock_of: Get | None = None
     time: Time | None = None
@@ -188,48 +199,90 @@ class Section:
     strict: bool = False
     rules: tuple[Rule, ...] = ()
 
-    def chooser(self) -> Callable[[Record], Sequence[Rule]]:
-        """The rules that may be meant by a line: by the field that tells most of them apart, or if
-        there is none, by which fields the line has.
-        """
-        counts = Counter(name for rule in self.rules for name in rule.equals)
-        best, count = max(sorted(counts.items()), key=itemgetter(1), default=("", 0))
-        return _by_value(self.rules, best) if 2 * count > len(self.rules) else _by_shape(self.rules)
+
+@lru_cache(maxsize=64)
+def chooser(rules: tuple[Rule, ...]) -> Choose:
+    """The rules that may be meant by a line: by the field that tells most of them apart, or if
+    there is none, by which fields the line has.
+    """
+    counts = Counter(name for rule in rules for name in rule.equals)
+    best, count = max(sorted(counts.items()), key=itemgetter(1), default=("", 0))
+    return _by_value(rules, best) if 2 * count > len(rules) else _by_shape(rules)
 
 
 SHAPES: Final = 256
 """For how many sets of fields it is kept which rules may be meant."""
 
 
-def _by_shape(rules: tuple[Rule, ...]) -> Callable[[Record], Sequence[Rule]]:
-    known: dict[tuple[object, ...], Sequence[Rule]] = {}
+@frozen(eq=False)
+class _Shaped:
+    """The rules that may be meant by lines of some fields; below: by the fields of those of them in
+    which the rules look for others.
+    """
 
-    def choose(record: Record) -> Sequence[Rule]:
-        event = record.get(EVENT)
-        inner = tuple(event) if type(event) is dict else None
-        shape = (*record, inner)
-        found = known.get(shape)
+    rules: tuple[Rule, ...]
+    inner: tuple[str, ...]
+    gets: tuple[Get, ...]
+    below: dict[tuple[object, ...], tuple[Rule, ...]] = field(factory=dict)
+
+
+def _by_shape(rules: tuple[Rule, ...]) -> Choose:
+    shapes: dict[tuple[str, ...], _Shaped] = {}
+
+    def choose(record: Record, known: Known) -> Sequence[Rule]:
+        names = tuple(record)
+        shaped = shapes.get(names) or _kept(shapes, names, _shaped(rules, record))
+        if not shaped.gets:
+            return shaped.rules
+        nodes = [get(record, known) for get in shaped.gets]
+        key = tuple([tuple(node) if type(node) is dict else None for node in nodes])
+        found = shaped.below.get(key)
         if found is None:
-            found = [
-                rule for rule in rules if all(_may_have(record, name) for name in rule.demands)
-            ]
-            if len(known) < SHAPES:
-                known[shape] = found
+            lacking = _lacking(shaped, dict(zip(shaped.inner, nodes, strict=True)), record)
+            found = tuple(rule for rule in shaped.rules if lacking.isdisjoint(rule.demands))
+            _kept(shaped.below, key, found)
         return found
 
     return choose
 
 
-def _may_have(record: Record, name: str) -> bool:
-    """Whether a line whose fields, and whose event's fields, have these names may have another."""
-    parts = name.split(".")
-    event = record.get(EVENT)
-    if parts[0] == EVENT and len(parts) > 1 and EVENT in record and isinstance(event, dict):
-        return not heads(parts[1:]).isdisjoint(event) or not heads(parts, 2).isdisjoint(record)
-    return not heads(parts).isdisjoint(record)
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-def _by_value(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence[Rule]]:
+def _kept(known: dict[K, V], key: K, value: V) -> V:
+    """A value, that is known from now on if there is room."""
+    if len(known) < SHAPES:
+        known[key] = value
+    return value
+
+
+def _shaped(rules: Sequence[Rule], record: Record) -> _Shaped:
+    """The rules none of whose fields is missing by its first name."""
+    possible = tuple(
+        rule
+        for rule in rules
+        if all(not heads(name.split(".")).isdisjoint(record) for name in rule.demands)
+    )
+    names = (name.rpartition(".")[0] for rule in possible for name in sorted(rule.demands))
+    inner = tuple(dict.fromkeys(name for name in names if name))
+    return _Shaped(possible, inner, tuple(path(name) for name in inner))
+
+
+def _lacking(shaped: _Shaped, nodes: Mapping[str, Any], record: Record) -> frozenset[str]:
+    """The fields in others that lines of this shape do not have."""
+    demanded = {name for rule in shaped.rules for name in rule.demands if "." in name}
+    found = {name: nodes[name.rpartition(".")[0]] for name in demanded}
+    return frozenset(
+        name
+        for name, node in found.items()
+        if type(node) is dict
+        and name.rpartition(".")[2] not in node
+        and heads(name.split("."), 2).isdisjoint(record)
+    )
+
+
+def _by_value(rules: tuple[Rule, ...], name: str) -> Choose:
     values = {value for rule in rules for value in rule.equals.get(name, ())}
     others = tuple(rule for rule in rules if name not in rule.equals)
     chosen = {
@@ -240,8 +293,8 @@ def _by_value(rules: tuple[Rule, ...], name: str) -> Callable[[Record], Sequence
     }
     get = path(name)
 
-    def choose(record: Record) -> Sequence[Rule]:
-        value = get(record)
+    def choose(record: Record, known: Known) -> Sequence[Rule]:
+        value = get(record, known)
         if type(value) is str:
             return chosen.get(value, others)
         return others if isinstance(value, dict | list) else chosen.get(text_of(value), others)
@@ -280,7 +333,10 @@ def find_mapping(name: str) -> MappingFile:
         return _bundled(name)
     if is_file(name):
         return read_mapping(Path(name))
-    raise InputError(f"{unknown('mapping', name, bundled())}; nor is there such a file")
+    from rackproof.scenarios.recorded.kv.files import MAPPINGS  # noqa: PLC0415  (reads MessagePack)
+
+    known = (*bundled(), *MAPPINGS)
+    raise InputError(f"{unknown('mapping', name, known)}; nor is there such a file")
 
 
 @cache
@@ -341,7 +397,7 @@ def _section(key: str, place: Place) -> Section | None:
         shape=re.sub(r"\{(\w+):[^}]*\}", r"{\1}", shape),
         name=_name_pattern(shape, found["name"]),
         format=_choice(found, "format", FORMATS) or "jsonl",
-        sse=found["sse"].text("a field") if "sse" in found else None,
+        sse=tuple(_names(found["sse"])) if "sse" in found else (),
         clock=clock,
         clock_of=clock_of,
         time=_time(found["time"]) if "time" in found else None,
@@ -491,6 +547,8 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
         learn=tuple(_learnt(found["learn"])) if "learn" in found else (),
         remember=tuple((name, value.get) for name, value in _values(found.get("remember"))),
         forget=_flag(found, "forget"),
+        doubt=found["doubt"].text("why nothing is read of it") if "doubt" in found else None,
+        clock=found["clock"].text("the name of a clock") if "clock" in found else None,
     )
 
 
@@ -513,8 +571,8 @@ def _observed(
         place.lacks("kind" if "witness" in found else "witness")
     elif "witness" in found:
         return _name(found["witness"]), _name(found["kind"])
-    elif not {"learn", "remember", "forget"} & set(found):
-        place.fail("tells nothing: it has no observe, learn, remember or forget")
+    elif not {"learn", "remember", "forget", "doubt"} & set(found):
+        place.fail("tells nothing: it has no observe, learn, remember, forget or doubt")
     return None, None
 
 
@@ -523,6 +581,14 @@ def _values(place: Place | None) -> tuple[tuple[str, Value], ...]:
         return ()
     read_in = {name: read_value(item) for name, item in (place.entries() or {}).items()}
     return tuple((name, value) for name, value in read_in.items() if value is not None)
+
+
+def _names(place: Place) -> Iterator[str]:
+    """A field, or several."""
+    if place.is_scalar:
+        yield place.text("a field, or a list of fields") or ""
+    else:
+        yield from _texts(place, "a field, or a list of fields")
 
 
 def _texts(place: Place, what: str) -> Iterator[str]:

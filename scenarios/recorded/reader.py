@@ -14,11 +14,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
-from rackproof.model.kernel import Observation, Place
+from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
-from rackproof.scenarios.recorded.expressions import Get, Known, Record, Unfit, shown, text_of
+from rackproof.scenarios.recorded.expressions import (
+    Get,
+    Known,
+    Record,
+    Unfit,
+    meets,
+    shown,
+    text_of,
+)
 from rackproof.scenarios.recorded.expressions import Value as Expression
 from rackproof.scenarios.recorded.formats import FORMATS, unwrapped, without_text
 from rackproof.scenarios.recorded.lines import lines
@@ -30,10 +38,12 @@ from rackproof.scenarios.recorded.mapping import (
     Time,
     Turns,
     bundled,
+    chooser,
     find_mapping,
     shapes,
 )
 from rackproof.scenarios.recorded.noted import Doubt, Noted
+from rackproof.scenarios.recorded.runs import MOST_NOTES, Run, begun
 from rackproof.scenarios.worlds import InputError
 
 FACTS: Final = "facts"
@@ -44,6 +54,8 @@ MOST_HELD: Final = 10_000
 MOST_REMEMBERED: Final = 200_000
 """Of how many requests at a time something is remembered."""
 MOST_VALUE: Final = 4096
+MOST_AT_ONCE: Final = 1_000_000
+"""How many observations a line may tell of by their number."""
 BACKWARDS: Final = 1.0
 """By how many seconds the lines of a file may be out of order: threads write when they can."""
 
@@ -65,7 +77,17 @@ def read(
     doubt: TellDoubt,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[Noted]:
-    """What a folder (or one file) says, file by file in the order of the mapping.
+    """What a folder (or one file) says, file by file in the order of the mapping; see ``runs``."""
+    return (noted for run in runs(path, mapping, doubt, options) for noted in run.notes())
+
+
+def runs(
+    path: Path,
+    mapping: MappingFile,
+    doubt: TellDoubt,
+    options: Mapping[str, Any] | None = None,
+) -> Iterator[Run]:
+    """What a folder (or one file) says, with notes that follow one another as one.
 
     Where a file says every record of some kinds (``complete`` of the mapping) and was read without
     a doubt, this is noted too, as a fact. ``InputError`` where there is nothing that the mapping
@@ -142,10 +164,10 @@ class _Reading:
     tables: dict[str, dict[str, Any]] = field(factory=dict)
     memories: dict[str, dict[str, Any]] = field(factory=dict)
 
-    def file(self, found: Found) -> Iterator[Noted]:
+    def file(self, found: Found) -> Iterator[Run]:
         self.memories.clear()
         known = Known(found.captured, self.options, self.tables)
-        return _File(self, found.section, str(found.file), known).notes(found.file)
+        return _File(self, found.section, str(found.file), known).runs(found.file)
 
     def learn(self, table: str, key: Any, value: Any) -> None:
         """Add to a table; a value that is not there is nothing learnt."""
@@ -162,11 +184,15 @@ class _Reading:
 
 @define(eq=False)
 class _Turn:
-    """One request of a file that holds one after the other, while its name is not known yet."""
+    """One request of a file that holds one after the other, while its name is not known yet; begun:
+    its first line.
+    """
 
     lost: int
+    begun: Record = field(factory=dict)
     about: str | None = None
-    held: list[Noted] = field(factory=list)
+    held: list[Run] = field(factory=list)
+    waiting: int = 0
     memory: dict[str, Any] = field(factory=dict)
 
 
@@ -187,17 +213,20 @@ class _File:
     read: int = 0
     met: bool = False
     turn: _Turn | None = None
-    out: list[Noted] = field(factory=list)
+    out: list[Run] = field(factory=list)
+    last: Run | None = None
 
-    def notes(self, path: Path) -> Iterator[Noted]:
+    def runs(self, path: Path) -> Iterator[Run]:
         section = self.section
         usual = _filled(section.clock, {**self.known.captured, "file": path.name})
         self.clock = usual
         self.per_second = (section.time and section.time.per_second) or 1.0
-        choose, remembers = section.chooser(), any(rule.remember for rule in section.rules)
+        choose, remembers = chooser(section.rules), any(rule.remember for rule in section.rules)
+        needs, known = frozenset(section.needs), self.known
         for number, record in self._records(path):
             self.read += 1
-            if section.needs and not self._has(number, record):
+            if not needs <= record.keys():
+                self._lacks(number, record)
                 continue
             if section.turns is not None:
                 self._turns(section.turns, number, record)
@@ -207,14 +236,21 @@ class _File:
             if when is not None and section.ordered:
                 self._ordered(number, when)
             met = False
-            for rule in choose(record):
-                met |= self._rule(rule, number, record, when, remembers)
+            for rule in choose(record, known):
+                for _, test in rule.tests:
+                    if not test(record, known):
+                        break
+                else:
+                    speaks = self._rule(rule, number, record, when, remembers)
+                    met |= speaks
+                    if speaks and rule.doubt is not None:
+                        break
             self.met |= met
             if section.strict and not met:
                 self.lose(number, f"is of no kind that {self.reading.mapping.name} knows")
-            if self.out:
-                yield from self.out
-                self.out.clear()
+            if len(self.out) > 1:  # the last one may go on
+                yield from self.out[:-1]
+                del self.out[:-1]
         self._end()
         yield from self.out
 
@@ -237,12 +273,10 @@ class _File:
         if self.doubts <= MOST_DOUBTS:
             self.reading.doubt(Doubt(Place(self.name, number), words))
 
-    def _has(self, number: int, record: Record) -> bool:
-        for name in self.section.needs:
-            if name not in record:
-                self.lose(number, f"has no {name}: it is of another kind of log")
-                return False
-        return True
+    def _lacks(self, number: int, record: Record) -> None:
+        """Tell of the first field that every line has, and this one has not."""
+        name = next(name for name in self.section.needs if name not in record)
+        self.lose(number, f"has no {name}: it is of another kind of log")
 
     def _time(self, time: Time | None, number: int, record: Record) -> float | None:
         if time is None:
@@ -278,18 +312,21 @@ class _File:
     def _rule(
         self, rule: Rule, number: int, record: Record, when: float | None, remembers: bool
     ) -> bool:
-        """Let a rule speak of a line; whether it does."""
+        """Let a rule speak of a line that meets its conditions; whether it does, by what is
+        remembered.
+        """
         known = self.known
-        for _field, test in rule.tests:
-            if not test(record, known):
-                return False
         about = self._about(rule, number, record) if rule.about is not None else None
         if rule.about is not None and about is None:
             return True
-        known.memory = self._memory(about, number) if remembers else {}
+        if remembers:
+            known.memory = self._memory(about, number)
         for test in rule.memories:
             if not test(record, known):
                 return False
+        if rule.doubt is not None:
+            self.lose(number, rule.doubt)
+            return True
         try:
             self._tell_of(rule, number, record, about, when)
         except Unfit as unfit:  # of the witness, the kind, or what is to be learnt
@@ -318,7 +355,7 @@ class _File:
             self._observe(rule, number, record, about, when)
         else:
             for item in _items(rule.each, record, self.known):
-                record[rule.each.into] = item
+                record = _with(record, rule.each.into, item)
                 self._observe(rule, number, record, about, when)
         for learnt in rule.learn:
             key, value = learnt.key(record, self.known), learnt.value(record, self.known)
@@ -359,17 +396,24 @@ class _File:
         aside = self._values(rule.aside, number, record) if rule.aside else {}
         if rule.aside_of is not None:
             aside = self._beside(rule.aside_of, number, record)
-        place = Place(self.name, number)
-        self._note(about, Observation(witness, kind, values, aside, place, when), rule.for_all)
+        turn = None if rule.for_all else self.turn
+        if turn is not None:
+            about = turn.about
+            turn.waiting += turn.about is None
+        clock = rule.clock or self.clock
+        run = None if rule.for_all else self._open(about, clock)
+        if run is None or not run.goes_on(witness, kind, values, aside):
+            run = begun(about, witness, kind, clock, self.name, values, aside)
+            self.last = None if rule.for_all else run
+            (self.out if turn is None or about is not None else turn.held).append(run)
+        run.add(number, when)
 
-    def _note(self, about: str | None, observation: Observation, for_all: bool) -> None:
-        turn = self.turn
-        if turn is None or for_all:
-            self.out.append(Noted(about, observation, self.clock))
-        elif turn.about is not None:
-            self.out.append(Noted(turn.about, observation, self.clock))
-        else:
-            turn.held.append(Noted(None, observation, self.clock))
+    def _open(self, about: str | None, clock: str) -> Run | None:
+        """The run that a note may be one more of."""
+        run = self.last
+        if run is None or run.about != about or run.clock != clock:
+            return None
+        return run if len(run.lines) < MOST_NOTES else None
 
     def _values(
         self, wanted: Sequence[tuple[str, Expression]], number: int, record: Record
@@ -409,14 +453,14 @@ class _File:
     # -- one request after the other ------------------------------------------------------------
 
     def _turns(self, turns: Turns, number: int, record: Record) -> None:
-        if self.turn is None or all(test(record, self.known) for _field, test in turns.begins):
+        if self.turn is None or meets(record, self.known, turns.begins):
             self._close(turns)
             # What was lost before the first turn may have been of it.
-            self.turn = _Turn(self.lost if self.turn else 0)
+            self.turn, self.last = _Turn(self.lost if self.turn else 0, record), None
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)
-            told = None if about is None else _name(about)
+            told = about if about is None or about == turn.about else _name(about)
         except Unfit as unfit:
             self.lose(number, f"what it is about {unfit}")
             told = None
@@ -424,17 +468,20 @@ class _File:
             if turn.about is not None:
                 self.lose(number, f"is about {shown(told)} amid lines about {shown(turn.about)}")
             self._resolve(turn, told)
-        elif len(turn.held) > MOST_HELD:
+        elif turn.about is None and turn.waiting > MOST_HELD:
             self._resolve(turn, self._otherwise(turns))
 
     def _resolve(self, turn: _Turn, about: str) -> None:
         turn.about = about
-        self.out += (evolve(noted, about=about) for noted in turn.held)
+        for run in turn.held:
+            run.about = about
+        self.out += turn.held
         turn.held.clear()
 
     def _otherwise(self, turns: Turns) -> str:
+        begun = self.turn.begun if self.turn is not None else {}
         try:
-            return _name(turns.otherwise.get({}, self.known))
+            return _name(turns.otherwise.get(begun, self.known))
         except Unfit:
             return self.name
 
@@ -469,8 +516,10 @@ class _File:
             witness = by if isinstance(by, str) else by({}, self.known)
             if witness is not None:
                 values: dict[str, Value] = {"by": text_of(witness), "kinds": complete.kinds}
-                told = Observation(FACTS, "complete", values, place=Place(self.name))
-                self.out.append(Noted(about, told, self.clock))
+                run = begun(about, FACTS, "complete", self.clock, self.name, values, {})
+                run.add(0, None)
+                self.out.append(run)
+                self.last = None
 
 
 def _filled(shape: str, parts: Mapping[str, str]) -> str:
@@ -484,7 +533,19 @@ def _items(each: Each, record: Record, known: Known) -> Sequence[Any]:
     value = each.get(record, known)
     if each.pattern is not None:
         return each.pattern.findall(value) if isinstance(value, str) else ()
+    if type(value) is int:
+        if value > MOST_AT_ONCE:
+            raise Unfit(f"a line tells of more than {MOST_AT_ONCE:,} at once: {shown(value)}")
+        return range(value)
     return value if isinstance(value, list) else ()
+
+
+def _with(record: Record, name: str, item: Any) -> Record:
+    """A line with an item as a field; one of its own, where a path may lead into what changes."""
+    if isinstance(item, str) and "." not in name and isinstance(record.get(name, ""), str):
+        record[name] = item
+        return record
+    return {**record, name: item}
 
 
 def seconds(value: Any, per_second: float = 1.0) -> float | None:
@@ -591,4 +652,4 @@ def _recognised(path: Path, mapping: MappingFile) -> int:
 def _known(found: Found, mapping: MappingFile) -> bool:
     """Whether the first lines of a file mean something."""
     reading = _Reading(mapping, mapping.options, lambda _: None, MOST_TRIED)
-    return any(noted.observation.kind != "complete" for noted in reading.file(found))
+    return any(run.kind != "complete" for run in reading.file(found))

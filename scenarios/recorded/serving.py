@@ -22,7 +22,7 @@ from attrs import frozen
 
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import ERRORS, FRONTEND
-from rackproof.model.evidence.operators import DISCOVERY
+from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case, Value
 from rackproof.scenarios.recorded.collapse import Numbers, numbers
@@ -31,7 +31,7 @@ from rackproof.scenarios.recorded.faults import faults
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.seats import names, seats
 from rackproof.scenarios.recorded.shapes import Shape, Worlds
-from rackproof.scenarios.recorded.story import NOBODY, NUMBERS, Story, whole
+from rackproof.scenarios.recorded.story import NUMBERS, Story, whole
 
 TOKENS: Final = ("token", "emitted")
 WORKERS: Final = ("worker", "from")
@@ -50,6 +50,11 @@ NEEDED: Final = {
     ),
 }
 """The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+UNNAMED: Final = {
+    CLIENT: "stream of a client under this request id: what it was given is not known",
+    FRONTEND: "request id in the answer, so that the frontend's log of it cannot be found",
+}
+"""What is missing where all that somebody wrote is there, and nothing of it is of this request."""
 MOST_RETRIES: Final = 3
 """How many retries are looked for where nobody wrote down how many there were."""
 MOST_OTHERS: Final = 6
@@ -130,7 +135,7 @@ def _retry_limit(story: Story, worlds: Worlds) -> int:
 
 def _most_retries(story: Story, limit: int) -> int:
     """How many retries matter: no more than there were, where that is known."""
-    if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
+    if "dispatch" not in story.complete(FRONTEND):
         return min(limit, MOST_RETRIES)
     return sum(seen.kind == "dispatch" for seen in story.frontend)
 
@@ -140,7 +145,7 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     where nobody wrote down which those are; one where it failed, and was not sent again as often
     as it may be, or may have been sent back to a worker that failed it.
     """
-    if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
+    if "dispatch" not in story.complete(FRONTEND):
         return MOST_OTHERS
     if not story.has_failed:
         return 0
@@ -158,7 +163,7 @@ def _is_done_for(story: Story, worker: str) -> bool:
     deeds = [noted.observation.kind for noted in story.deeds([worker])]
     sent = [seen for seen in story.frontend if seen.kind in ("dispatch", "decode")]
     times = sum(story.everybody.called(seen.values.get("worker", "")) == worker for seen in sent)
-    known = "dispatch" in story.complete.get(FRONTEND, NOBODY)
+    known = "dispatch" in story.complete(FRONTEND)
     return known and "crash" in deeds and "restart" not in deeds and times <= 1
 
 
@@ -169,20 +174,15 @@ def _is_malformed(story: Story) -> bool:
 
 
 def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    named = {CLIENT: CLIENT, FRONTEND: FRONTEND, "operator": "operator", **called}
-    return frozenset(
-        (named[who], kind)
-        for who, kinds in story.complete.items()
-        for kind in kinds
-        if who in named
-    )
+    named = {CLIENT: CLIENT, FRONTEND: FRONTEND, OPERATOR: OPERATOR, **called}
+    return frozenset((name, kind) for who, name in named.items() for kind in story.complete(who))
 
 
 def _missing(story: Story, too_often: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, words) in NEEDED.items():
-        if not kinds <= story.complete.get(who, NOBODY):
-            yield words
+        if not kinds <= story.complete(who):
+            yield UNNAMED[who] if story.is_unnamed(who) else words
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
 
@@ -214,8 +214,8 @@ def _used(
     """Of each attempt but the last, how far the client was when the request was sent again; nothing
     where workers wrote down what else they emitted.
     """
-    whole_log = "dispatch" in story.complete.get(FRONTEND, NOBODY)
-    if not whole_log or not worlds.resumes or story.workers or called.keys() & story.complete:
+    whole_log = "dispatch" in story.complete(FRONTEND)
+    if not whole_log or not worlds.resumes or story.workers or any(map(story.complete, called)):
         return ()
     sent = [seen.values.get("delivered") for seen in story.frontend if seen.kind == "dispatch"]
     counts = [whole(value) for value in sent[1:]]
@@ -261,11 +261,15 @@ def _counts(story: Story) -> Iterator[int]:
 
 def merged(story: Story, called: Mapping[str, str]) -> list[Noted]:
     """What the client wrote, with what was done to workers in between, if they had one clock."""
-    own = story.of.get(CLIENT, [])
-    done = [noted for noted in story.deeds(called) if _one_clock(own, noted)]
-    if not done or not _in_order(own) or not _in_order(done):
+    return _between(story.of.get(CLIENT, []), story.deeds(called))
+
+
+def _between(own: list[Noted], others: Iterable[Noted]) -> list[Noted]:
+    """A log, with what others wrote in between by the same clock."""
+    there = [noted for noted in others if _one_clock(own, noted)]
+    if not there or not _in_order(own) or not _in_order(there):
         return own
-    return sorted((*own, *done), key=lambda noted: noted.observation.time or 0.0)
+    return sorted((*own, *there), key=lambda noted: noted.observation.time or 0.0)
 
 
 def _one_clock(own: Sequence[Noted], noted: Noted) -> bool:
@@ -289,15 +293,14 @@ class _Writing:
         """Each log that says anything, in its order, without the tokens that are taken out."""
         story = self.story
         client = merged(story, self.called)
-        there = {id(noted) for noted in client}
-        apart = [noted for noted in story.deeds(self.called) if id(noted) not in there]
-        found = (
-            client,
-            story.of.get(FRONTEND, ()),
-            *story.workers.values(),
-            apart,
-            story.done_to(self.called, DISCOVERY),
+        deeds, listed = story.deeds(self.called), story.done_to(self.called, DISCOVERY)
+        frontend = _between(story.of.get(FRONTEND, []), listed)
+        there = {id(noted.observation) for log in (client, frontend) for noted in log}
+        apart = (
+            [noted for noted in notes if id(noted.observation) not in there]
+            for notes in (deeds, listed)
         )
+        found = (client, frontend, *story.workers.values(), *apart)
         return tuple(log for notes in found if (log := self._log(notes)))
 
     def _log(self, notes: Sequence[Noted]) -> tuple[Observation, ...]:

@@ -18,7 +18,7 @@ from rackproof.scenarios.recorded.everybody import FACTS, Everybody
 from rackproof.scenarios.recorded.noted import Noted
 
 NOBODY: Final[frozenset[str]] = frozenset()
-NUMBERS: Final = ("position", "delivered", "start", "completion", "tokens", "number")
+NUMBERS: Final = frozenset({"position", "delivered", "start", "completion", "tokens", "number"})
 """Values that are a position of the output, or a number of tokens."""
 _NO_WORKERS: Final = (CLIENT, FRONTEND, OPERATOR, DISCOVERY)
 
@@ -66,20 +66,25 @@ class Story:
         """What workers wrote down, by their names."""
         return {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
 
-    @cached_property
-    def complete(self) -> dict[str, frozenset[str]]:
-        """The kinds of which every record is there, by who writes them.
+    def complete(self, who: str) -> frozenset[str]:
+        """The kinds of which every record of a witness is there.
 
         A log that is whole says nothing of a request that it may know under another name: whoever
         writes for all requests must speak of this one, or another of them.
         """
-        found = dict(self.whole)
-        for who, kinds in self.everybody.complete.items():
-            if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
-                found[who] = found.get(who, NOBODY) | kinds
-        if CLIENT in found and not any(seen.kind == "usage" for seen in self.client):
-            found[CLIENT] -= {"usage"}  # which only those get that asked for it
-        return found
+        kinds = self.whole.get(who, NOBODY)
+        if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
+            kinds |= self.everybody.complete.get(who, NOBODY)
+        if who == CLIENT and not any(seen.kind == "usage" for seen in self.client):
+            kinds -= {"usage"}  # which only those get that asked for it
+        return kinds
+
+    def is_unnamed(self, who: str) -> bool:
+        """Whether a client and a frontend wrote of requests, and one of them not of this one."""
+        if who == FRONTEND:
+            return who not in self.of and CLIENT in self.of and who in self.everybody.complete
+        there = who in self.of or "asked" in self.facts
+        return not there and FRONTEND in self.of and self.everybody.has_clients
 
     @property
     def _is_known(self) -> bool:
@@ -198,8 +203,8 @@ class Story:
         called = self.everybody.called
         own = self.of.get(witness, ())
         mine = [n for n in own if called(n.observation.values.get("worker", "")) in workers]
-        told = self.everybody.told_of(workers)
-        return [*(n for n in told if n.observation.witness == witness), *mine]
+        told = (n for n in self.everybody.told_of(workers) if n.observation.witness == witness)
+        return [*map(sound, told), *mine]
 
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
@@ -209,13 +214,20 @@ class Story:
 def sound(noted: Noted) -> Noted:
     """A note without numbers of tokens that are none."""
     seen = noted.observation
-    if not _unsound(seen.values) and not _unsound(seen.aside):
+    if _is_sound(seen.values) and _is_sound(seen.aside):
         return noted
     values, aside = (
         {name: value for name, value in found.items() if name not in _unsound(found)}
         for found in (seen.values, seen.aside)
     )
     return evolve(noted, observation=evolve(seen, values=values, aside=aside))
+
+
+def _is_sound(values: Mapping[str, Value]) -> bool:
+    for name in values:  # noqa: SIM110  (of every token)
+        if name in NUMBERS and type(values[name]) is not int:
+            return False
+    return True
 
 
 def _unsound(values: Mapping[str, Value]) -> list[str]:

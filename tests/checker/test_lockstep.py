@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from rackproof.checker.adapters.check import WORLD, Options, conforms
-from rackproof.checker.adapters.lockstep import Action, Limits, Subject
-from rackproof.checker.adapters.machine import Found, repeat, search, size
-from rackproof.checker.adapters.telling import report
+from rackproof.checker.lockstep.check import WORLD, Options, conforms
+from rackproof.checker.lockstep.machine import Found, repeat, search, size
+from rackproof.checker.lockstep.run import Action, Limits, Subject
+from rackproof.checker.lockstep.telling import report
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.loader import load, loads
 from rackproof.scenarios.worlds import InputError

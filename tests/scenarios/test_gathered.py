@@ -15,6 +15,7 @@ from rackproof.scenarios.recorded.gathered import Gathered
 from rackproof.scenarios.recorded.mapping import find_mapping
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.reader import read
+from rackproof.scenarios.recorded.runs import run_of
 from rackproof.scenarios.worlds import InputError
 
 CAPTURES = Path(__file__).parents[1] / "data" / "dynamo-1.6.1"
@@ -37,7 +38,7 @@ def naive(notes: Sequence[Noted]) -> list[tuple[str, list[Noted]]]:
 
 def gathered(notes: Sequence[Noted], most: int) -> list[tuple[str, list[Noted]]]:
     learnt: list[Noted] = []
-    with Gathered(notes, learnt.append, most) as requests:
+    with Gathered(map(run_of, notes), learnt.append, most) as requests:
         found = list(requests)
     assert learnt == list(notes)
     return found
@@ -66,7 +67,7 @@ def test_any_notes_come_back_as_they_were(notes: list[Noted], most: int) -> None
 
 def test_tokens_in_order_wait_as_one_run() -> None:
     notes = [token("a", line, line) for line in range(2000)]
-    with Gathered(notes, lambda _: None, most=64) as requests:
+    with Gathered(map(run_of, notes), lambda _: None, most=64) as requests:
         assert not requests.in_files
         ((about, back),) = requests
     assert (about, back) == ("a", notes)
@@ -89,7 +90,7 @@ def test_a_capture_from_files_is_the_same_as_from_memory() -> None:
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     notes = [token(f"r{line}", line, 0) for line in range(50)]
-    with Gathered(notes, lambda _: None, most=5) as requests:
+    with Gathered(map(run_of, notes), lambda _: None, most=5) as requests:
         assert requests.in_files
         assert list(tmp_path.iterdir())
         next(iter(requests))  # the rest is not wanted
@@ -100,7 +101,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Gathered(notes, broken, most=5)
+        Gathered(map(run_of, notes), broken, most=5)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,4 +110,4 @@ def test_a_folder_that_cannot_be_written_is_named(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(InputError, match=r"none.*too large for memory.*TMPDIR"):
-        Gathered([token("a", 1, 0), token("b", 2, 0)], lambda _: None, most=0)
+        Gathered(map(run_of, [token("a", 1, 0), token("b", 2, 0)]), lambda _: None, most=0)

@@ -11,7 +11,10 @@ import recorded
 from attrs import evolve
 
 from rackproof.checker.conform.explain import explain
+from rackproof.checker.conform.moves import Moves
 from rackproof.checker.conform.outcome import Answer, Explained
+from rackproof.checker.conform.search import Limits
+from rackproof.checker.conform.stopping import aftermath
 from rackproof.model.kernel import Message, Observation, Place, System
 from rackproof.model.kernel.evidence import Case
 from rackproof.model.request import TERMINAL
@@ -20,6 +23,7 @@ from rackproof.scenarios.recorded.everybody import Everybody
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.serving import case, cases
 from rackproof.scenarios.recorded.shapes import Shape, Worlds
+from rackproof.scenarios.recorded.story import NUMBERS
 from rackproof.scenarios.schema import Bundled
 
 WHOLE = {
@@ -270,6 +274,91 @@ def test_only_a_worker_that_died_for_good_is_not_restored() -> None:
         for worker in range(2):
             state = state.with_endpoint(worker, inhibited=True)
         assert sum(again(state, worker) is not None for worker in range(2)) == times
+
+
+WRONGS = {
+    "no-duplicate-tokens": (3, (*SERVED[:2], SERVED[1], *SERVED[2:])),
+    "max-tokens-kept": (4, (*SERVED[:3], "client token position=2", *SERVED[3:])),
+    "usage-exact": (5, tuple(text.replace("prompt=7", "prompt=9") for text in SERVED)),
+    "clear-failure": (4, (*SERVED[:3], "client end")),
+    "no-dispatch-to-removed": (2, ("discovery removed worker=w1", *SERVED)),
+}
+"""What the record of a request may tell that should never be: by which line, in which record."""
+
+
+@pytest.mark.parametrize("prop", WRONGS)
+def test_each_wrong_is_told_by_its_property_and_its_line(prop: str) -> None:
+    line, texts = WRONGS[prop]
+    prompt = Noted(ABOUT, Observation("facts", "prompt", {"tokens": 7}), "clock")
+    told = explain(one([*facts(*THREE), prompt, *notes(*texts)]))
+    assert told.answer is Answer.REJECTED
+    assert Place("log", line) in [
+        one.at and one.at.place for one in told.broken if one.prop == prop
+    ]
+
+
+WRITTEN = {
+    "client": ("token", "finish", "usage", "error", "end", "left"),
+    "frontend": ("dispatch", "decode", "failed", "done", "over"),
+    "operator": ("crash", "hang", "resume", "drain", "restart"),
+    "discovery": ("removed", "listed"),
+}
+
+
+def anything(chosen: random.Random) -> Observation:
+    """A record of any kind, with values that it should have and others."""
+    witness = chosen.choice(("frontend", *WRITTEN))
+    values = {
+        "attempt": chosen.choice((0, 0, 1, 9, "none")),
+        "worker": chosen.choice((*CALLED, "prefill-0", "decode-0", "w0", "w1", 7)),
+        "position": chosen.choice((0, 1, 2, 3, -1, 10**30, "x")),
+        "delivered": chosen.choice((0, 1, True, "x")),
+        "error": chosen.choice(("disconnected", "request-refused", "worker-full", "odd")),
+        "outcome": chosen.choice(("done", "failed", "cancelled", "odd")),
+        "completion": chosen.choice((2, "x")),
+        "more": chosen.choice((True, False, 3)),
+    }
+    kept = {name: value for name, value in values.items() if chosen.random() < 0.9}
+    return Observation(witness, chosen.choice(WRITTEN[witness]), kept, {}, Place("log", 1))
+
+
+@pytest.mark.parametrize("roles", [ROLES, (("prefill", 1), ("decode", 2))])
+def test_whatever_is_forced_upon_the_model_leaves_a_state_it_can_go_on_from(
+    roles: tuple[tuple[str, int], ...],
+) -> None:
+    moves = Moves(dynamo().of(Shape(roles, 1, 1, 0, faults=(("crash", 1),))))
+    force = moves.system.evidence and moves.system.evidence.forced
+    assert force is not None
+    for seed in range(40):
+        chosen, state = random.Random(seed), 0
+        for _ in range(7):
+            seen = anything(chosen)
+            plain = {k: v for k, v in seen.values.items() if k not in NUMBERS or type(v) is int}
+            after = force(moves.states[state], evolve(seen, values=plain))
+            if after is not None:
+                state = moves.number(after)
+                moves.ordinals(state)
+                moves.of(state)
+        aftermath(moves, state, lambda _: True, due=False, most=20)
+
+
+def test_no_record_is_too_strange_to_be_answered() -> None:
+    worlds, limits = dynamo(), Limits(states=40)
+    for seed in range(6):
+        chosen = random.Random(seed)
+        strange = []
+        for _ in range(6):
+            seen = anything(chosen)
+            about = None if seen.witness in ("operator", "discovery") else ABOUT
+            strange.append(Noted(about, seen, "clock"))
+        explain(one([*facts(*THREE), note("client end"), *strange], worlds), limits)
+
+
+def test_a_second_dispatch_of_the_last_attempt_is_rejected() -> None:
+    limit = Noted(None, Observation("facts", "limit", {"retry-limit": 0}), "clock")
+    twice = notes(SERVED[0], SERVED[0], *SERVED[1:])
+    told = explain(one([*facts(*THREE), limit, *twice]))
+    assert told.answer is Answer.REJECTED
 
 
 # -- what is taken out ------------------------------------------------------------------------

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackproof.checker.conform.conformity import Conformity
-from rackproof.checker.conform.errors import as_written, errors, renumbering
+from rackproof.checker.conform.errors import as_written, errors
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
+from rackproof.checker.conform.renaming import Rename, numbering, renaming
 from rackproof.checker.conform.tally import Tally
-from rackproof.checker.report.conform.words import Rename, renaming, verdict
+from rackproof.checker.report.conform.words import verdict
 from rackproof.checker.status import Status
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Case, Value
@@ -70,7 +71,7 @@ def _broken(tally: Tally) -> list[dict[str, Any]]:
 def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
     """A case, with the run that explains it; under the names and numbers of the logs."""
     case, rename = found.case, renaming(found.case.called)
-    rejection = found.rejection
+    number, rejection = numbering(case.numbered), found.rejection
     return {
         "name": case.name,
         "answer": found.answer.value,
@@ -80,12 +81,11 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
         "log_errors": _errors(found),
         "assumed": list(found.assumed),
         "missing": list(case.missing),
-        "changes": list(found.changes),
+        "changes": list(found.changes or ()),
         "reason": found.reason,
-        "numbered": renumbering(case),
         "run": [
             {
-                "step": rename(step.words),
+                "step": rename(number(step.words)),
                 "fault": step.is_fault,
                 "recorded": [_observation(one, case) for one in written],
             }

@@ -101,7 +101,7 @@ class _Page:
     def errors(self) -> None:
         """The errors of the logs, a line each."""
         told = (error(*one, self.found.noun) for one in self.found.tally.errors.items())
-        self._list("Errors of the logs, which decide nothing:", list(told), before=True)
+        self._list("Errors of the logs (they decide nothing):", list(told), before=True)
 
     def stalls(self) -> None:
         """What was measured."""
@@ -127,7 +127,9 @@ class _Page:
         doubts = [f"{place}: {words}" for place, words in found.doubts.first]
         self._list("Passed over, as it could not be read:", doubts, found.doubts.count)
         if found.offers_changes:
-            self._tell("Next: --explain-changes tells which mechanism would explain it")
+            self._tell(
+                "Next: --explain-changes tries which mechanism, set otherwise, would explain it"
+            )
         self.out.print(f"To see it again: {found.again}", soft_wrap=True)
 
     def _list(

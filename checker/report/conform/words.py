@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from attrs import frozen
 
-from rackproof.checker.conform.errors import as_written, renumbering
+from rackproof.checker.conform.errors import as_written
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
+from rackproof.checker.conform.renaming import numbering, renaming
 from rackproof.checker.conform.tally import Group, LogError, Tally
 from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Observation
@@ -19,16 +19,6 @@ MOST_NAMES: Final = 8
 """Names of cases in a line."""
 MOST_ALLOWED: Final = 4
 """Steps that a person is told of where something else was observed."""
-Rename = Callable[[str], str]
-
-
-def renaming(called: Mapping[str, str]) -> Rename:
-    """From a text with the names of a world to one with those of the logs."""
-    if not called:
-        return lambda text: text
-    longest = sorted(called, key=len, reverse=True)
-    names = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w-])")
-    return lambda text: names.sub(lambda found: called[found[0]], text)
 
 
 def observed(observation: Observation, case: Case) -> str:
@@ -63,20 +53,25 @@ def verdict(tally: Tally, noun: str) -> str:
     found = tally.answers
     parts = (f"{found[answer]:,} {answer.value}" for answer in Answer if found[answer])
     told = f"{counted(tally.count, noun)}: {', '.join(parts)}"
-    broken = "; ".join(
-        f"{count:,} of them break{'s' if count == 1 else ''} {prop}{_known(prop, tally)}"
-        for prop, count in sorted(_by_property(tally).items())
-    )
-    return f"{told}; {broken}" if broken else told
+    broken = ", ".join(_broken_by(tally, noun))
+    return f"{told}; broken: {broken}" if broken else told
+
+
+def _broken_by(tally: Tally, noun: str) -> Iterator[str]:
+    """The properties that are broken, those together that as many cases break."""
+    alike = dict[tuple[int, bool], list[str]]()
+    for prop, count in sorted(_by_property(tally).items()):
+        alike.setdefault((count, prop in tally.known), []).append(prop)
+    for (count, known), props in alike.items():
+        *most, last = props
+        names = f"{', '.join(most)} and {last}" if most else last
+        each = " each" if most else ""
+        yield f"{names} ({counted(count, noun)}{each}{', known' if known else ''})"
 
 
 def _by_property(tally: Tally) -> dict[str, int]:
     names = sorted({prop for prop, _ in tally.broken})
     return {name: tally.broken[name, True] + tally.broken[name, False] for name in names}
-
-
-def _known(prop: str, tally: Tally) -> str:
-    return " (known)" if prop in tally.known else ""
 
 
 def title(found: Explained, noun: str) -> str:
@@ -92,16 +87,20 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     """All that is to be told of a case. every: also what is much."""
     if found.rejection is not None:
         yield from _rejected(found.rejection, found.case, every)
-    if found.reason is not None:
+    if found.case.missing:
+        yield Part("inconclusive, as there is no", found.case.missing)
+    elif found.reason is not None:
         yield Part(f"inconclusive: {found.reason}", ())
     for one in found.broken:
         yield _broken(one, found, frozenset(known))
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
-    if found.case.missing:
-        yield Part("missing:", found.case.missing)
     if found.changes:
-        yield Part("the record would be explained with:", found.changes)
+        yield Part("the record would be explained with any of:", found.changes)
+    elif found.changes is not None:
+        yield Part("no mechanism, set otherwise alone, would explain the record", ())
+    if found.untold:
+        yield Part(f"of {counted(found.untold, 'other change')} it was not found out", ())
 
 
 def _rejected(rejection: Rejection, case: Case, every: bool) -> Iterator[Part]:
@@ -120,8 +119,6 @@ def _rejected(rejection: Rejection, case: Case, every: bool) -> Iterator[Part]:
         yield Part("the model allowed nothing more to be recorded", ())
     if rejection.failed:
         yield Part("not so there, though it would have to be:", rejection.failed)
-    if told := renumbering(case):
-        yield Part(told, ())
 
 
 def _broken(one: Broken, found: Explained, known: frozenset[str]) -> Part:
@@ -147,24 +144,23 @@ def alike(group: Group, every: bool = False) -> str | None:
 def error(key: tuple[str, str, str], found: LogError, noun: str) -> str:
     """An error of the logs in a line."""
     witness, kind, name = key
-    times = f"{counted(found.times, f'{kind} record')} of {witness}"
-    where = f", first {found.first.place}" if found.first.place else ""
+    where = f" {found.first.place}" if found.first.place else ""
     return (
-        f"the {name} in {times} is not the one it was: an error of the log, and no other run "
-        f"({counted(found.cases, noun)}{where}: it says {found.said}, and was {found.truth})"
+        f"{witness}: wrong {name} in {counted(found.times, f'{kind} record')} of "
+        f"{counted(found.cases, noun)} (first{where}: says {found.said}, was {found.truth})"
     )
 
 
 def steps(found: Explained) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The run that explains a case: each step in words, with what was recorded of it."""
-    rename = renaming(found.case.called)
+    rename, counted_as = renaming(found.case.called), numbering(found.case.numbered)
     width = len(str(len(found.trace.steps)))
     for number, step in enumerate(found.trace.steps, 1):
         nobody = ("nothing recorded",)
         written = found.written[number - 1] if number <= len(found.written) else ()
         told = tuple(observed(one, found.case) for one in written) or nobody
         fault = " (fault)" if step.is_fault else ""
-        yield f"{number:>{width}}. {rename(step.words)}{fault}", told
+        yield f"{number:>{width}}. {rename(counted_as(step.words))}{fault}", told
 
 
 def lines(

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -24,7 +25,10 @@ def test_the_example_of_the_help_works_as_printed(
     assert "To see it again: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete" in told
 
 
-def test_every_form_is_written_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_is_written_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "job.md"))
     capture = str(CAPTURES / "basic_SIGKILL_lim3_w2_round-robin")
     files = {name: tmp_path / f"it.{name}" for name in ("json", "junit", "summary")}
     options = [part for name, file in files.items() for part in (f"--{name}", str(file))]
@@ -44,6 +48,7 @@ def test_every_form_is_written_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     suites = ET.fromstring(files["junit"].read_text())
     assert [suite.get("failures") for suite in suites] == ["0", "1"]
     assert "| FAILED |" in files["summary"].read_text()
+    assert (tmp_path / "job.md").read_text() == files["summary"].read_text()
 
 
 def test_a_log_of_a_world_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,6 +91,7 @@ def test_what_the_model_wrote_out_is_accepted(
         (["--stack", "dynamoo"], "did you mean dynamo"),
         (["--stack", "dynamo", "--known", "usage-exakt"], "did you mean usage-exact"),
         (["--stack", "dynamo", "--mapping", "dynamoo"], "dynamo"),
+        (["--stack", "dynamo", "--mapping", "nokv"], "did you mean dynamo-kv"),
         (["--stack", "dynamo", "--timeout", "stream-timeut=3s"], "did you mean stream-timeout"),
         (["--stack", "dynamo", "--timeout", "stream-timeout"], "write NAME=DURATION"),
         (["--stack", "dynamo", "--set", "finish-lach=true"], "did you mean finish-latch"),
@@ -112,16 +118,80 @@ def test_nothing_to_look_at_is_bad_input(
     assert "there is no such file or folder" in capsys.readouterr().out
 
 
-def test_lines_that_cannot_be_read_are_told_and_weaken_the_answer(
+DAMAGE = {
+    "cut off": (lambda text: text[:-40], "is cut off"),
+    "binary": (lambda text: text.replace(b"\n", b"\n\x00\xff\xfe\n", 1), "sse_s0.jsonl:2"),
+    "another schema": (lambda _: b'{"when": 1, "who": "me"}\n' * 3, "sse_s0.jsonl:1: has no ts"),
+    "a line lost": (lambda text: text.replace(b"data: {", b"data: {{", 1), "is no JSON"),
+    "empty": (lambda _: b"", "is empty"),
+}
+"""What may have become of a client's log, and what is told of it then."""
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_log_is_told_with_its_line_and_hides_nothing(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(INCOMPLETE, tmp_path / "it")
+    log = tmp_path / "it" / "sse_s0.jsonl"
+    damaged, words = DAMAGE[damage]
+    log.write_bytes(damaged(log.read_bytes()))
+    asked = ["conform", str(tmp_path / "it"), "--stack", "dynamo", "--json", "-"]
+    assert run([*asked, "--quiet"]) in (1, 3)
+    (capture,) = json.loads(capsys.readouterr().out)
+    others = len(list(log.parent.glob("sse_*.jsonl"))) - 1
+    assert capture["accepted"] <= others, "nothing of a damaged log is accepted"
+    doubts = [f"{one['file']}:{one['line']}: {one['words']}" for one in capture["doubts"]["first"]]
+    assert any(words in one for one in doubts)
+    assert capture["failure"] is None
+
+
+def test_clocks_that_are_mixed_are_told_and_decide_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = CAPTURES / "basic_SIGKILL_lim0_w2_round-robin"
-    for file in source.iterdir():
-        text = file.read_bytes()
-        cut = text[: len(text) - 40] if file.name == "sse_s0.jsonl" else text
-        (tmp_path / file.name).write_bytes(cut + (b"\x00\xff\n" if file.name == "fe.log" else b""))
-    assert run(["conform", str(tmp_path), "--stack", "dynamo"]) == 3
-    told = capsys.readouterr().out
-    assert "1 inconclusive" in told
-    assert "sse_s0.jsonl:2" in told
-    assert "Traceback" not in told
+    shutil.copytree(CAPTURES / "basic_SIGTERM_lim3_w2_kv", tmp_path / "it")
+    log = tmp_path / "it" / "sse_s0.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines[10:]:
+        line["ts"] -= 3600
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert run(["conform", str(tmp_path / "it"), "--stack", "dynamo"]) == 0
+    assert "sse_s0.jsonl:11: the time goes back by 35" in capsys.readouterr().out
+
+
+def at_once(folder: Path, **changed: object) -> None:
+    """The capture of one stream, as if its client had asked for one answer that is no stream."""
+    shutil.copytree(CAPTURES / "basic_SIGTERM_lim3_w2_kv", folder)
+    log = folder / "sse_s0.jsonl"
+    asked, status, *lines = map(json.loads, log.read_text().splitlines())
+    del asked["request"]["stream"]
+    asked["request"] |= changed.pop("request", {})
+    text = (str(line.get("line", "")).removeprefix("data: ") for line in lines)
+    events = [json.loads(one) for one in text if one.startswith("{")]
+    usage = next(event["usage"] for event in events if event.get("usage"))
+    choice = {"index": 0, "message": {"content": "so"}, "finish_reason": "length"}
+    answer = {"id": events[0]["id"], "choices": [choice], "usage": usage, **changed}
+    body = {"ts": lines[-1]["ts"], "body": json.dumps(answer)}
+    told = (asked, status, body, {"ts": lines[-1]["ts"], "end": True})
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in told))
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "told"),
+    [
+        ({}, 0, "1 request: 1 accepted"),
+        ({"usage": {"prompt_tokens": 12, "completion_tokens": 61}}, 1, "max-tokens-kept"),
+        ({"usage": None}, 3, "sse_s0.jsonl:3: an answer that is no stream says nothing of how"),
+        ({"request": {"n": 2}}, 3, "sse_s0.jsonl:3: is of a request for several choices (n > 1)"),
+    ],
+)
+def test_an_answer_that_is_no_stream_is_counted_by_its_usage(
+    changed: dict[str, object],
+    status: int,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at_once(tmp_path / "it", **changed)
+    assert run(["conform", str(tmp_path / "it"), "--stack", "dynamo"]) == status
+    assert told in capsys.readouterr().out

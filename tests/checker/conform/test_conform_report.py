@@ -16,12 +16,13 @@ from rackproof.checker.conform.outcome import (
     Misattributed,
     Rejection,
 )
+from rackproof.checker.conform.renaming import numbering, renaming
 from rackproof.checker.conform.tally import MOST_KINDS, Tally, is_plain, status_of
 from rackproof.checker.report.conform.data import as_data
 from rackproof.checker.report.conform.junit import as_junit
 from rackproof.checker.report.conform.markdown import as_markdown
 from rackproof.checker.report.conform.terminal import Terminal
-from rackproof.checker.report.conform.words import renaming, verdict
+from rackproof.checker.report.conform.words import verdict
 from rackproof.checker.report.screen import console
 from rackproof.checker.session import as_json
 from rackproof.checker.status import Status
@@ -111,7 +112,8 @@ ALL = (
 def test_the_verdict_is_one_line() -> None:
     told = verdict(capture(*ALL).tally, "request")
     assert told == (
-        "7 requests: 4 accepted, 2 rejected, 1 inconclusive; 3 of them break no-overwrite-in-flight"
+        "7 requests: 4 accepted, 2 rejected, 1 inconclusive; "
+        "broken: no-overwrite-in-flight (3 requests)"
     )
     assert verdict(capture(explained("r")).tally, "block") == "1 block: 1 accepted"
     assert verdict(capture().tally, "request") == "there is no request in it"
@@ -194,16 +196,16 @@ def test_kinds_of_findings_beyond_a_limit_are_counted(capsys: pytest.CaptureFixt
 
 def test_errors_of_logs_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     told = shown(capture(*ALL), capsys)
-    (line,) = (line for line in told.splitlines() if "an error of the log" in line)
+    (line,) = (line for line in told.splitlines() if "wrong" in line and "record" in line)
     assert line.strip() == (
-        "the worker in 42 token records of client is not the one it was: an error of the log, and "
-        "no other run (2 requests, first sse.jsonl:24: it says w7, and was w9)"
+        "client: wrong worker in 42 token records of 2 requests "
+        "(first sse.jsonl:24: says w7, was w9)"
     )
 
 
 def test_known_violations_are_told_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     told = shown(capture(explained("r3", broken=(USAGE,)), known=frozenset({PROP})), capsys)
-    assert "1 of them breaks no-overwrite-in-flight (known)" in told
+    assert "broken: no-overwrite-in-flight (1 request, known)" in told
     assert "a known defect of the stack" in told
     assert "does not count (--known)" in told
 
@@ -248,6 +250,9 @@ def test_junit_of_an_empty_capture_is_no_success() -> None:
 
 def test_markdown_tells_what_the_terminal_does() -> None:
     told = as_markdown([capture(*ALL)])
+    small = as_markdown([capture(*ALL)], 500)
+    assert len(small.encode()) <= 500
+    assert "1 part of 2" in small
     assert "| FAILED | a/capture | 7 requests: 4 accepted" in told
     assert "nothing explains client: token (position 0) at sse.jsonl:23" in told
     assert "rackproof conform a/capture" in told
@@ -268,6 +273,17 @@ def test_names_are_renamed_whole_and_at_once() -> None:
     assert rename("reader-1, reader-10, a-reader-1, reader-11") == (
         "reader-10, w1, a-reader-1, reader-11"
     )
+    rename = renaming({"prefix-0": "block 9"})
+    assert rename("stored (block prefix-0), of prefix-0") == "stored (block 9), of block 9"
+
+
+def test_positions_are_told_in_the_numbers_of_the_logs() -> None:
+    number = numbering({0: 0, 1: 19, 2: 20, 3: 40})
+    assert number("client token: position 2, worker w2") == "client token: position 20, worker w2"
+    assert number("attempt-1.sent (3) <= attempt-1.received (2)") == (
+        "attempt-1.sent (40) <= attempt-1.received (20)"
+    )
+    assert number("w2 sends token 2, and no token 7") == "w2 sends token 20, and no token 7"
 
 
 def test_a_case_is_plain_if_there_is_nothing_to_tell() -> None:

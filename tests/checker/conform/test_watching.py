@@ -16,12 +16,23 @@ from worlds import WORLDS, pool
 from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
 from rackproof.checker.conform.search import Limits, Search
-from rackproof.checker.conform.watch import Watch
+from rackproof.checker.conform.watch import TooMany, Unexplained, Watch, World
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Evidence, Firing, Observation, Record, System, successors
 from rackproof.model.kernel.evidence import Case
 
 RUN = "run"
+
+
+def follow(watch: Watch, *log: Observation) -> Watch | None:
+    """The watch after one observation after another; None where one of them is not explained."""
+    for seen in log:
+        after = watch.after([seen])
+        if isinstance(after, Unexplained):
+            assert after.at is seen
+            return None
+        watch = after
+    return watch
 
 
 def kinds(system: System) -> frozenset[tuple[str, str]]:
@@ -34,14 +45,16 @@ def test_the_state_of_a_run_is_among_those_it_may_be_in(seed: int) -> None:
     system = random_world(seed)
     run = recorded.random_run(system, 8, seed)
     for complete in (kinds(system), frozenset(sorted(kinds(system))[1:])):
-        watch = Watch(system, complete)
+        watch = Watch.at_start(World(system), complete)
         for step in run.steps:
             for record in recorded.records(Trace(system, (step,))):
                 if (record.witness, record.kind) in complete:
                     seen = Observation(record.witness, record.kind, record.values)
-                    assert watch.observe(seen) is None
-                    assert step.after in watch.states
-        assert watch.trace.final in watch.states
+                    after = follow(watch, seen)
+                    assert after is not None
+                    assert step.after in after.states
+                    watch = after
+        assert watch.trace(watch.nodes[0]).final in watch.states
 
 
 @pytest.mark.parametrize("silent", [(), ("crash", "give-up")])
@@ -56,34 +69,30 @@ def test_a_watch_says_what_a_search_says_of_the_same_record(silent: tuple[str, .
         for keys in [[name for name, _ in each.parameters]]
         for values in itertools.product(*(names[key] for key in keys))
     ]
-    moves = Moves(system)
+    world, moves = World(system), Moves(system)
     for length in (1, 2, 3):
         for log in itertools.product(alphabet, repeat=length):
-            watch = Watch(system, complete, moves)
-            answers = [watch.observe(seen) is None for seen in log]
+            watch = follow(Watch.at_start(world, complete), *log)
             search = Search(moves, Logs(Case("pool", system, (log,), complete)), False, Limits())
-            assert all(answers) == (search.run() is not None)
+            assert (watch is not None) == (search.run() is not None)
 
 
-def test_what_was_expected_instead_is_said_at_once_and_the_run_goes_on() -> None:
+def test_an_observation_that_nothing_explains_leaves_what_was_known() -> None:
     lease = WORLDS["lease"][0]()
-    watch = Watch(lease, kinds(lease))
-    assert watch.observe(Observation(RUN, "start", {"reader": "reader-1"})) is None
-    wrong = watch.observe(Observation(RUN, "start", {"reader": "reader-1"}))
-    assert wrong is not None
-    assert [one.written for one in wrong.expected] == [
-        "run start: reader reader-0",
-        "run finish: reader reader-1",
-        "run slow-read",
-    ]
-    assert watch.observe(Observation(RUN, "finish")) is None
-    assert [step.words for step in watch.trace.steps] == [
+    start = Observation(RUN, "start", {"reader": "reader-1"})
+    watch = follow(Watch.at_start(World(lease), kinds(lease)), start)
+    assert watch is not None
+    assert follow(watch, start) is None
+    after = follow(watch, Observation(RUN, "finish"))
+    assert after is not None
+    assert [step.words for step in after.trace(after.nodes[0]).steps] == [
         "reader-1 starts to read the block.",
         "reader-1 has read the block.",
     ]
 
 
-def test_what_was_done_is_taken_as_a_step_and_what_others_write_of_it_is_awaited() -> None:
+def reading() -> Watch:
+    """A world in which a driver starts to read and restarts; readers write two lines of it."""
     lease = WORLDS["lease"][0]()
 
     def records(_before: Any, firing: Firing, _after: Any) -> Sequence[Record]:
@@ -92,31 +101,48 @@ def test_what_was_done_is_taken_as_a_step_and_what_others_write_of_it_is_awaited
         return told if name == "start" else told[:1]
 
     system = evolve(lease, evidence=Evidence(records))
-    watch = Watch(system, {("reader", "start"), ("reader", "line")})
-    assert watch.do(lambda firing: firing.transition.name == "start")
-    assert len(watch.states) == 2
-    assert not watch.may_be_over()
-    wrong = watch.observe(Observation("reader", "line"))
-    assert wrong is not None
-    assert wrong.expected[0].written == "reader start"
-    assert watch.observe(Observation("reader", "start")) is None
-    assert watch.observe(Observation("reader", "line")) is None
-    assert watch.may_be_over()
-    assert not watch.do(lambda firing: firing.transition.name == "restart")
+    deeds = {"start": ("driver", "start")}
+    return Watch.at_start(
+        World(system, deeds), frozenset({("reader", "start"), ("reader", "line")})
+    )
+
+
+START = ("start", "reader", "reader-0")
+
+
+def test_what_was_done_is_taken_as_a_step_and_what_others_write_of_it_is_awaited() -> None:
+    watch = reading().doing(START)
+    assert watch is not None
+    assert len(watch.states) == 1
+    assert not watch.resting
+    assert follow(watch, Observation("reader", "line")) is None
+    watch = follow(watch, Observation("reader", "start"), Observation("reader", "line"))
+    assert watch is not None
+    assert watch.resting
+    assert watch.may_do(("start", "reader", "reader-2")) is None
+
+
+def test_what_was_ordered_may_take_effect_at_any_time_from_then_on() -> None:
+    lines = [Observation("reader", "start"), Observation("reader", "line")]
+    assert follow(reading(), *lines) is None
+    ordered = reading().ordering(START)
+    assert not ordered.resting
+    watch = follow(ordered, *lines)
+    assert watch is not None
+    assert watch.resting
+    assert follow(watch, lines[0]) is None
 
 
 def test_nothing_is_known_of_a_run_that_may_be_in_too_many_states() -> None:
-    system = pool(2, 3, 1)
-    watch = Watch(system, (), most=20)
-    assert watch.observe(Observation(RUN, "finish", {"request": "request-0"})) is None
-    assert watch.given_up == "the run may be in more than 20 states"
-    assert watch.observe(Observation(RUN, "nothing")) is None
+    watch = Watch.at_start(World(pool(2, 3, 1), most=20), frozenset())
+    with pytest.raises(TooMany, match="more than 20 states of the model"):
+        watch.after([Observation(RUN, "finish", {"request": "request-0"})])
 
 
 def test_all_states_are_kept_that_the_run_may_be_in() -> None:
     system = pool(2, 1, 1)
-    watch = Watch(system, ())
-    assert watch.observe(Observation(RUN, "crash")) is None
+    watch = follow(Watch.at_start(World(system), frozenset()), Observation(RUN, "crash"))
+    assert watch is not None
     crashed = {
         after
         for state in reachable(system)

@@ -16,7 +16,7 @@ from rackproof.scenarios.live.client import FIRST, Stream
 from rackproof.scenarios.live.deployment import Deployment, Failed, Settings, deployed
 from rackproof.scenarios.live.network import LOOPBACK, own_network, refuses
 from rackproof.scenarios.live.observed import broken
-from rackproof.scenarios.live.plan import Action, Plan, Point
+from rackproof.scenarios.live.plan import Action, Asked, Plan, Point
 from rackproof.scenarios.live.processes import until
 from rackproof.scenarios.live.recorder import Tail
 from rackproof.scenarios.live.trial import Seen, carry_out
@@ -46,7 +46,7 @@ def test_a_request_that_nothing_happens_to(live: Deployment) -> None:
     stream = ended(live, "plain")
     assert positions(stream) == [0, 1, 2, 3, 4, 5]
     assert (stream.status, stream.finish, stream.end) == (200, "length", "done")
-    assert stream.usage == {"prompt_tokens": 2, "completion_tokens": 6}
+    assert stream.usage == {"prompt_tokens": 4, "completion_tokens": 6}
     lines = [json.loads(line) for line in (live.folder / "sse_plain.jsonl").open()]
     assert lines[0]["request"]["max_tokens"] == 6
     assert lines[1]["status"] == 200
@@ -172,7 +172,9 @@ def faults(*actions: tuple[str, str | None, int | str], **settings: object) -> P
         for step, (does, worker, place) in enumerate(actions, 1)
     )
     changed = evolve(SETTINGS, **settings)  # type: ignore[arg-type]
-    return Plan(changed, ("oracle",) * 2, ("a", "b"), ("a", "b"), 8, done, ())
+    before = sum(place == "before" for _, _, place in actions)
+    asked = (Asked(0, "request-0", before, {0: "a", 1: "b"}),)
+    return Plan(changed, ("oracle",) * 2, ("a", "b"), asked, 8, done, ())
 
 
 def tried(plan: Plan, folder: Path, bug: str = "") -> tuple[Seen, dict[str, str]]:

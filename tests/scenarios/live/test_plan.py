@@ -43,7 +43,8 @@ def test_death_before_the_finish_reason_is_a_crash_where_all_tokens_are_sent() -
     assert found.tokens == 10
     assert found.settings.migration_limit == 3
     assert found.settings.stream_timeout is None
-    assert found.serves == ("worker-0", "worker-1", "worker-2")
+    (asked,) = found.requests
+    assert asked.serves == {0: "worker-0", 1: "worker-1", 2: "worker-2"}
     assert found.engines == ("oracle", "mocker", "mocker")  # how it refuses is not of our making
 
 
@@ -112,9 +113,9 @@ def test_what_cannot_be_done_is_refused(steps: str, scope: str, rest: str, told:
 @pytest.mark.parametrize(
     ("rack", "stack", "requests", "told"),
     [
-        ("{preset: nvl72, prefill: 1, decode: 1}", "dynamo", 1, "prefill and decode workers"),
+        ("{preset: nvl72, prefill: 1, decode: 1, aggregated: 1}", "dynamo", 1, "mixes workers"),
         ("{preset: nvl72, aggregated: 2}", "reference", 1, "is of stack reference"),
-        ("{preset: nvl72, aggregated: 2}", "dynamo", 2, "2 requests; one at a time"),
+        ("{preset: nvl72, aggregated: 2}", "dynamo", 0, "has no request"),
     ],
 )
 def test_worlds_that_cannot_be_deployed(rack: str, stack: str, requests: int, told: str) -> None:

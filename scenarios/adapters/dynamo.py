@@ -15,10 +15,10 @@ from typing import Final
 
 from attrs import define
 
-from rackproof.checker.adapters import seen
-from rackproof.checker.adapters.protocol import Ineffective
-from rackproof.checker.adapters.serving import CLIENT, Adapter, Ask, Setup
 from rackproof.model.kernel import Observation
+from rackproof.model.kernel.implementation import Ineffective
+from rackproof.scenarios.adapters import seen
+from rackproof.scenarios.adapters.adapter import CLIENT, Adapter, Ask, Setup
 from rackproof.scenarios.live.client import FIRST, Stream
 from rackproof.scenarios.live.deployment import Settings, Software, Worker, deployed
 from rackproof.scenarios.live.plan import SHORT

@@ -10,10 +10,8 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import frozen
 
-from rackproof.model.kernel import Observation, System
-
-Kinds = frozenset[tuple[str, str]]
-"""Witnesses, each with a kind of what it tells, such as ``("client", "token")``."""
+from rackproof.model.kernel.evidence import Kinds, Observation
+from rackproof.model.kernel.system import System
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -57,13 +55,15 @@ class Implementation(ABC):
 
     operations: all that may be done to it from outside. complete: the witnesses and kinds of which
     ``observe`` gives every single record, so that what is not there did not happen; what else it
-    gives is used where it is there. asynchronous: it goes on by itself while nobody looks, so that
+    gives is used where it is there. outside: the witness who sees it from outside, whose word is
+    told first. asynchronous: it goes on by itself while nobody looks, so that
     what is seen after an operation may have happened before it. Of such a one only give what is
     seen as soon as it happens: what clients get.
     """
 
     operations: ClassVar[Sequence[Operation]] = ()
     complete: Kinds = frozenset()
+    outside: ClassVar[str] = ""
     asynchronous: bool = False
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
@@ -16,8 +16,9 @@ from hypothesis.stateful import (
     rule,
 )
 
-from rackproof.checker.adapters.explaining import TooMany
-from rackproof.checker.adapters.lockstep import (
+from rackproof.checker.conform.watch import TooMany
+from rackproof.checker.drawing import quiet
+from rackproof.checker.lockstep.run import (
     WAIT,
     Action,
     AdapterFailed,
@@ -25,9 +26,21 @@ from rackproof.checker.adapters.lockstep import (
     Lockstep,
     Subject,
 )
-from rackproof.checker.drawing import quiet
+from rackproof.checker.lockstep.steering import Steering
 
-LONGEST_WAIT: Final = 6
+LONGEST_WAIT: Final = 40
+"""Steps after which it is waited no more for something to be seen."""
+BATCH: Final = 10
+"""Runs that learn nothing from one another, but from all those before them."""
+MOST_USED: Final = 2
+"""Kinds of operations of one run, beside those that belong to them."""
+FIRST: Final = (True, True, True, False)
+"""Whether what is owed once comes first: little comes of the others before."""
+NEW: Final = (True, False)
+KNOWN: Final = (True, False, False, False)
+"""Whether something is done rather than waited: something new, or what was done before."""
+WAITS: Final = (0, 0, 0, 1, 2, 3)
+"""How many steps it may go on; 0 is until something is seen."""
 MOST_AGAIN: Final = 300
 """How often a failure is run again, to find out which of its actions it needs."""
 
@@ -88,11 +101,14 @@ class Found:
 
 
 class Machine(RuleBasedStateMachine):
-    """A run of which every action is drawn. Some operations are left out of each run, so that the
-    others come together more often.
+    """A run of which every action is drawn.
+
+    A few operations are used in each run, so that they come together more often. What was not done
+    yet in such a phase of a run is preferred; where all of it was, the run goes on.
     """
 
     subject: ClassVar[Subject]
+    steering: ClassVar[Steering]
     tally: ClassVar[Tally]
     found: ClassVar[list[Found]]
 
@@ -112,21 +128,31 @@ class Machine(RuleBasedStateMachine):
     def choose(self, data: st.DataObject) -> None:
         """Choose the operations of this run."""
         names = sorted(self.run.choosable)
-        chosen = data.draw(st.sets(st.sampled_from(names))) if names else set()
-        self.used = frozenset(chosen).union(self.run.owed)
+        some = st.sets(st.sampled_from(names), min_size=1, max_size=MOST_USED)
+        self.used = self.run.together(data.draw(some) if names else ()).union(self.run.owed)
 
     @rule(data=st.data())
     def act(self, data: st.DataObject) -> None:
         """Do something to the implementation, or let it go on."""
         offered = [action for action in self.run.offered() if action.name in self.used]
-        goes_on = not self.run.is_quiet
-        waits = goes_on and (not offered or data.draw(st.booleans()))
-        if waits:
-            steps = data.draw(st.integers(1, LONGEST_WAIT))
-            self._guarded(self.run.do, Action(WAIT, str(steps)))
-        elif offered:
-            action = data.draw(_one_of(offered, self.run.owed))
+        owed = [action for action in offered if action.name in self.run.owed]
+        if owed and data.draw(st.sampled_from(FIRST)):
+            offered = owed
+        best, is_new = self.steering.best(self.run, offered)
+        acts = self.run.is_quiet or data.draw(st.sampled_from(NEW if is_new else KNOWN))
+        if best and acts:
+            action = data.draw(st.sampled_from(best))
+            self.steering.note(self.run, action)
             self._guarded(self.run.do, action)
+        elif not self.run.is_quiet:
+            self._wait(data.draw(st.sampled_from(WAITS)))
+
+    def _wait(self, steps: int) -> None:
+        """Let it go on for some steps, or until something is seen."""
+        if steps:
+            self._guarded(self.run.do, Action(WAIT, str(steps)))
+        else:
+            self._guarded(self.run.wait_until_seen, LONGEST_WAIT)
 
     def teardown(self) -> None:
         """Wait until it is quiet, and end it."""
@@ -151,37 +177,30 @@ class Machine(RuleBasedStateMachine):
             raise
 
 
-def _one_of(offered: Sequence[Action], owed: Collection[str]) -> st.SearchStrategy[Action]:
-    """An action: its name first, as there are more workers than requests; half of them what is owed
-    once, for nothing comes of the others before.
-    """
-    names: dict[str, list[Action]] = {}
-    for action in offered:
-        names.setdefault(action.name, []).append(action)
-    first = [action for name in owed for action in names.pop(name, [])]
-    others = [st.sampled_from(actions) for actions in names.values()]
-    return st.one_of(*([st.sampled_from(first)] if first else []), st.one_of(*others))
-
-
 def search(subject: Subject, examples: int, steps: int, number: int) -> tuple[Tally, Found | None]:
     """Run so many examples of so many actions, and make the first failure smaller. number: of the
     random choices; the same one makes the same runs.
     """
     tally, found = Tally(), list[Found]()
-    body = {"subject": subject, "tally": tally, "found": found}
+    steering = Steering(subject.system)
+    body = {"subject": subject, "steering": steering, "tally": tally, "found": found}
     machine = type("LockstepMachine", (Machine,), body)
+    for batch, first in enumerate(range(0, examples, BATCH)):
+        try:
+            _run(machine, min(BATCH, examples - first), steps, number * examples + batch)
+        except Exception:
+            if not found:
+                raise
+            smaller = not subject.is_asynchronous
+            return tally, _smallest(subject, found[0]) if smaller else found[0]
+        steering.learn()
+    return tally, None
+
+
+def _run(machine: type[Machine], examples: int, steps: int, number: int) -> None:
     # Hypothesis leaves much in that is not needed: see _smallest.
     how = quiet(examples, steps, phases=[Phase.generate])
-    try:
-        seed(number)(get_state_machine_test(machine, settings=how))()
-    except Exception:
-        if not found:
-            raise
-    if not found:
-        return tally, None
-    if subject.is_asynchronous:
-        return tally, found[0]
-    return tally, _smallest(subject, found[0])
+    seed(number)(get_state_machine_test(machine, settings=how))()
 
 
 def _smallest(subject: Subject, first: Found) -> Found:

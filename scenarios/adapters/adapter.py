@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.protocol import Implementation, Kinds, Operation, optional
 from rackproof.model.kernel import Evidence, Firing, Observation, Record, System, evidence_of
+from rackproof.model.kernel.evidence import Kinds
+from rackproof.model.kernel.implementation import Implementation, Operation, optional
 
 
 @frozen
@@ -44,7 +45,7 @@ OPERATIONS: Final = (
     Operation("cancel", "request", "leave", "client", "left", needs="submit"),
     Operation("kill", "worker", "crash", kind="crash"),
     Operation("freeze", "worker", "hang", kind="hang"),
-    Operation("resume", "worker", "resume", kind="resume"),
+    Operation("resume", "worker", "resume", kind="resume", needs="freeze"),
     Operation("drain", "worker", "drain", kind="drain"),
     Operation("restart", "worker", "restart", kind="restart"),
     Operation("partition", "request", "disconnect", kind="disconnect", needs="submit"),
@@ -76,6 +77,7 @@ class Adapter(Implementation):
 
     operations = OPERATIONS
     complete = CLIENT
+    outside = "client"
 
     def start(self, system: System) -> None:
         """Launch what the initial state of a world of serving has."""

@@ -15,10 +15,10 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from rackproof.checker.adapters import seen
-from rackproof.checker.adapters.protocol import Ineffective
-from rackproof.checker.adapters.serving import CLIENT, USAGE, Adapter, Ask, Setup
 from rackproof.model.kernel import Observation
+from rackproof.model.kernel.implementation import Ineffective
+from rackproof.scenarios.adapters import seen
+from rackproof.scenarios.adapters.adapter import CLIENT, USAGE, Adapter, Ask, Setup
 
 SILENCE: Final = 200
 """Milliseconds without a frame after which a frontend gives a stream up."""

@@ -8,13 +8,13 @@ from typing import Final
 
 from attrs import field, frozen
 
-from rackproof.checker.adapters.lockstep import Action, Limits, Subject
-from rackproof.checker.adapters.machine import Found, Tally, repeat, search
-from rackproof.checker.adapters.protocol import Implementation
-from rackproof.checker.adapters.telling import Judged, report
+from rackproof.checker.lockstep.machine import Found, Tally, repeat, search
+from rackproof.checker.lockstep.run import Action, Limits, Subject
+from rackproof.checker.lockstep.telling import Judged, report
 from rackproof.checker.report.screen import shown
 from rackproof.checker.saving import as_yaml, origin
 from rackproof.checker.targets import expand
+from rackproof.model.kernel.implementation import Implementation
 from rackproof.scenarios.loader import loads
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
@@ -70,7 +70,7 @@ def conforms(
         text, judgement = report(found, world)
         if options.save is not None and judgement is not None:
             text += f"\nSaved: {_saved(scenario, found, judgement, options.save)}"
-        raise AssertionError(shown(text))
+        raise AssertionError(shown(text)) from found.failure.__cause__  # of the adapter's own
     broken = [f"{name} (in {tally.broken[name]} runs)" for name in sorted(tally.broken)]
     unknown = [text for text in broken if text.split()[0] not in options.known]
     if unknown:

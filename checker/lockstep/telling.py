@@ -7,13 +7,13 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.explaining import Unexplained, by_witness
-from rackproof.checker.adapters.lockstep import AdapterFailed, Diverged, Entry, Lockstep
-from rackproof.checker.adapters.machine import Found
 from rackproof.checker.conform.explain import explain
 from rackproof.checker.conform.forcing import forced_breaks
 from rackproof.checker.conform.outcome import Answer, Broken, Explained
 from rackproof.checker.conform.telling import broken_sentence, written
+from rackproof.checker.conform.watch import Unexplained, by_witness
+from rackproof.checker.lockstep.machine import Found
+from rackproof.checker.lockstep.run import AdapterFailed, Diverged, Entry, Lockstep
 from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Observation, Scope, holds
 from rackproof.model.kernel.evidence import Case
@@ -26,33 +26,34 @@ MOST_TOLD: Final = 4
 class Judged:
     """What comes of a run that the model does not explain.
 
-    explained: of all that was seen. client: of what the client alone saw, where the rest says more.
+    explained: of all that was seen. outside: of what is seen from outside alone, where the rest
+    says more.
     trace: the run of the model up to where it goes wrong. left: what is broken for good by a run
     that goes on no more.
     """
 
     trace: Trace
     explained: Explained
-    client: Explained | None = None
+    outside: Explained | None = None
     left: tuple[Broken, ...] = ()
 
     @property
     def broken(self) -> list[Broken]:
-        """The properties that are broken, those that the client sees first; each once."""
-        told = [*(self.client.broken if self.client else ()), *self.explained.broken, *self.left]
+        """The properties that are broken, those seen from outside first; each once."""
+        told = [*(self.outside.broken if self.outside else ()), *self.explained.broken, *self.left]
         return list({item.prop: item for item in reversed(told)}.values())[::-1]
 
 
 def judged(run: Lockstep, failure: Diverged) -> Judged:
     """Hold the record of a run against its world once more, this time with all that came later."""
-    whole = _case(run, failure.seen is None or failure.seen.witness == "client")
+    whole = _case(run, failure.seen is None or failure.seen.witness == run.implementation.outside)
     explained = explain(whole)
-    trace = run.explaining.trace(run.explaining.nodes[0])
+    trace = run.watch.trace(run.watch.nodes[0])
     if explained.answer is Answer.REJECTED:
         trace = explained.trace
-    seen = _of_client(run, whole)
-    client = explain(evolve(seen, ended=True)) if seen else None
-    found = Judged(trace, explained, client if _is_rejected(client) else None)
+    seen = _from_outside(run, whole)
+    outside = explain(evolve(seen, ended=True)) if seen else None
+    found = Judged(trace, explained, outside if _is_rejected(outside) else None)
     if failure.unexplained is None:
         return evolve(found, left=_left(run))
     return found if found.broken else evolve(found, left=_forced(whole, failure.unexplained))
@@ -70,7 +71,7 @@ def _forced(case: Case, unexplained: Unexplained) -> tuple[Broken, ...]:
 
 def _left(run: Lockstep) -> tuple[Broken, ...]:
     """What was to come, and has not, wherever the run may be."""
-    states = [run.subject.world.moves.states[node.state] for node in run.explaining.nodes]
+    states = [run.subject.world.moves.states[node.state] for node in run.watch.nodes]
     return tuple(
         Broken(prop.name, broken_sentence(run.system, prop, states[0]), None, predicted=False)
         for prop in run.system.properties
@@ -94,7 +95,7 @@ def _case(run: Lockstep, ended: bool) -> Case:
     never = {o.transition for o in run.implementation.operations if o.name not in done}
     possible = [item for item in run.system.transitions if item.name not in never]
     system = evolve(run.system, transitions=possible)
-    return Case("lock step", system, logs, run.explaining.complete, ended=ended)
+    return Case("lock step", system, logs, run.watch.complete, ended=ended)
 
 
 def _recorded(entry: Entry) -> Iterator[Observation]:
@@ -103,12 +104,12 @@ def _recorded(entry: Entry) -> Iterator[Observation]:
     yield from entry.seen
 
 
-def _of_client(run: Lockstep, case: Case) -> Case | None:
-    """What of it the client saw, and what was done; None where there is nothing else."""
+def _from_outside(run: Lockstep, case: Case) -> Case | None:
+    """What of it is seen from outside, and what was done; None where there is nothing else."""
     done = {(item.witness, item.kind) for item in run.implementation.operations}
 
     def counts(witness: str, kind: str) -> bool:
-        return witness == "client" or (witness, kind) in done
+        return witness == run.implementation.outside or (witness, kind) in done
 
     logs = tuple(tuple(o for o in log if counts(o.witness, o.kind)) for log in case.logs)
     complete = frozenset(pair for pair in case.complete if counts(*pair))

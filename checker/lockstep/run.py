@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import FrameType
@@ -14,10 +14,9 @@ from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
-from rackproof.checker.adapters.explaining import Explaining, Unexplained, World
-from rackproof.checker.adapters.protocol import Implementation, Ineffective, Operation
-from rackproof.checker.conform.stopping import Stops
-from rackproof.model.kernel import Observation, System
+from rackproof.checker.conform.watch import Unexplained, Watch, World
+from rackproof.model.kernel import Firing, Observation, System
+from rackproof.model.kernel.implementation import Implementation, Ineffective, Operation
 
 T = TypeVar("T")
 WAIT: Final = "wait"
@@ -105,7 +104,7 @@ class Subject:
         """The subject, before any run."""
         made = _made(make)
         deeds = {o.transition: (o.witness, o.kind) for o in made.operations if o.transition}
-        return cls(make, World(made.looked_at(system), deeds), limits)
+        return cls(make, World(made.looked_at(system), deeds, made.outside), limits)
 
     @property
     def system(self) -> System:
@@ -144,9 +143,10 @@ class Lockstep:
         self.implementation = made = self._call("the adapter", _made, subject.make)
         own = {(o.witness, o.kind) for o in made.operations if o.transition}
         self.entries: list[Entry] = []
-        self.explaining = Explaining.at_start(subject.world, made.complete | own)
+        self.watch = Watch.at_start(subject.world, made.complete | own)
         self._operations = {o.name: o for o in made.operations if o.name in made.supported}
         self._done: set[Action] = set()
+        self._idle: set[Action] = set()
         self.broken: frozenset[str] = frozenset()
         self.followed: tuple[Observation, ...] = ()
         self.is_stopped = False
@@ -161,6 +161,13 @@ class Lockstep:
     def owed(self) -> list[str]:
         """The operations that are done once to each."""
         return [o.name for o in self._operations.values() if o.transition is None]
+
+    def together(self, names: Collection[str]) -> frozenset[str]:
+        """These operations, those that must be done before them, and those of which they are what
+        must be done before.
+        """
+        pairs = ((o.name, o.needs) for o in self._operations.values() if o.needs in self.choosable)
+        return frozenset(names).union(*({*pair} for pair in pairs if not {*pair}.isdisjoint(names)))
 
     # Acting
 
@@ -180,12 +187,15 @@ class Lockstep:
                 self.stop()
 
     def offered(self) -> list[Action]:
-        """The operations that make sense now: those that the adapter has and the model allows."""
+        """The operations that make sense now: those that the adapter has and the model allows, and
+        that did not turn out to have no effect since something was seen.
+        """
         return [
-            Action(operation.name, of)
+            action
             for operation in self._operations.values()
             for of in self.subject.labels[operation.parameter]
-            if self._makes_sense(operation, of)
+            for action in (Action(operation.name, of),)
+            if action not in self._idle and self._makes_sense(operation, of)
         ]
 
     def _makes_sense(self, operation: Operation, of: str) -> bool:
@@ -193,7 +203,20 @@ class Lockstep:
             return Action(operation.name, of) not in self._done
         if operation.needs is not None and Action(operation.needs, of) not in self._done:
             return False
-        return self.explaining.allows((operation.transition, operation.parameter, of))
+        return self.watch.may_do((operation.transition, operation.parameter, of)) is not None
+
+    def firing(self, action: Action) -> tuple[Firing, Any] | None:
+        """What an operation is in the model, with a state in which it may be done now; None where
+        the model does not tell of it.
+        """
+        operation = self._operations[action.name]
+        if operation.transition is None:
+            return None
+        return self.watch.may_do((operation.transition, operation.parameter, action.of))
+
+    def is_outside(self, seen: Observation) -> bool:
+        """Whether something was seen from outside."""
+        return seen.witness == self.implementation.outside
 
     def do(self, action: Action) -> None:
         """Do something, and look at what comes of it; raises ``Diverged``."""
@@ -206,6 +229,7 @@ class Lockstep:
         try:
             self._call(str(action), self.implementation.do, action.name, action.of)
         except Ineffective as error:
+            self._idle.add(action)
             self.entries[-1] = Entry(action, note=f"had no effect: {error}")
         else:
             self._record(self._operations[action.name], action)
@@ -218,13 +242,17 @@ class Lockstep:
         deed = (operation.transition, operation.parameter, action.of)
         self.entries[-1] = evolve(self.entries[-1], done=operation.seen(action.of))
         if self.implementation.asynchronous and operation.witness == "operator":
-            self.explaining = self.explaining.ordering(deed)
+            self.watch = self.watch.ordering(deed)
         else:
-            after = self.explaining.doing(deed)
+            after = self.watch.doing(deed)
             assert after is not None, "only what is offered is done"
-            self.explaining = after
+            self.watch = after
 
-    def _wait(self, most: int) -> bool:
+    def wait_until_seen(self, most: int) -> None:
+        """Let it go on until something is seen, but for no more than so many steps."""
+        self._wait(most, until_seen=True)
+
+    def _wait(self, most: int, *, until_seen: bool = False) -> bool:
         """Let it go on for so many steps, or until it is quiet, and say whether it is."""
         self.entries.append(Entry(Action(WAIT, "0")))
         for steps in range(1, most + 1):
@@ -233,6 +261,8 @@ class Lockstep:
                 return True
             self.entries[-1] = evolve(self.entries[-1], action=Action(WAIT, str(steps)))
             self._look()
+            if until_seen and self.entries[-1].seen:
+                break
         return False
 
     def finish(self) -> None:
@@ -245,7 +275,7 @@ class Lockstep:
         most = self.subject.limits.steps
         if not self._wait(most):
             raise AdapterFailed(f"advance: nothing was done, and after {most:,} steps it goes on")
-        resting = self.explaining.resting(Stops(self.subject.world.moves, self.explaining.complete))
+        resting = self.watch.resting
         if not resting:
             raise Diverged(self, None)
         self.broken = frozenset.intersection(*resting)
@@ -274,10 +304,11 @@ class Lockstep:
 
     def _explain(self, seen: tuple[Observation, ...]) -> None:
         if seen:
-            after = self.explaining.after(seen)
+            self._idle.clear()
+            after = self.watch.after(seen)
             if isinstance(after, Unexplained):
                 raise Diverged(self, after)
-            self.explaining = after
+            self.watch = after
 
     def _call(self, what: str, function: Callable[..., T], *arguments: Any) -> T:
         """Call the adapter, and tell what goes wrong in it as its own."""
