@@ -161,7 +161,7 @@ def _wrong(failure: Diverged, judgement: Judged) -> Iterator[str]:
     yield from _said("broken:", [f"{one.prop}: {one.sentence}" for one in judgement.broken])
     if not judgement.broken:
         yield "No property of the catalogue is broken by that."
-    yield from _said("that is what the model allows with", explained.changes)
+    yield from _said("that is what the model allows with", explained.changes or ())
 
 
 def _text(run: Lockstep, seen: Observation) -> str:

@@ -114,6 +114,25 @@ def test_the_summary_tells_what_the_runs_have_been_through(out: str) -> None:
     assert "missed.yaml: 5 runs, 5 steps; 0 runs came to rest" in out
 
 
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("stack:dynamo", "has no faults of its own; write a scenario with stack: dynamo"),
+        (str(DRILLS), "scenarios; a test is of one"),
+        ("no-such.yaml", "no-such.yaml: there is no such file"),
+        (f"{LEASE}:wold", "there is no 'wold' in it"),
+    ],
+)
+def test_what_is_no_world_is_told_when_the_test_runs(target: str, words: str) -> None:
+    with pytest.raises((AssertionError, InputError), match=re.escape(words)):
+        rackproof.testing.machine(target, runs=1)()
+
+
+def test_nothing_sampled_is_no_success() -> None:
+    with pytest.raises(ValueError, match="runs and steps are at least 1, not 0 and 100"):
+        rackproof.testing.machine("found.yaml", runs=0)
+
+
 @pytest.fixture(scope="module")
 def below(folder: Path, out: str) -> str:
     assert out
