@@ -58,17 +58,10 @@ def machine(
 
     It fails with the least counterexample where a property is violated that should not be, and
     where one that is expected to be violated was not found to be. What was expected to hold and was
-<<<<<<< HEAD
-    not seen to be violated passes. target: one scenario or world, as for ``rackproof verify``, by
-    its path from the folder of the file that calls this, or from one above it; what cannot be
-    loaded fails the test with what is wrong. runs, steps: how much is sampled, at least 1 (200
-    runs, or ``rackproof_runs`` in pytest's ini file); Hypothesis's own profile decides instead
-=======
     not seen to be violated passes. target: one scenario or world, as for ``rackproof
     verify``, by its path from the folder of the file that calls this, or from one above it; what
     cannot be loaded fails the test with what is wrong. runs, steps: how much is sampled, at least 1
     (200 runs, or ``rackproof_runs`` in pytest's ini file); Hypothesis's own profile decides instead
->>>>>>> sample-fix
     where one other than its default ones is loaded. driver: makes what goes along with each run.
     """
     if (runs is not None and runs < 1) or steps < 1:
