@@ -159,22 +159,3 @@ def test_a_report_stands_alone_and_an_error_of_a_user_keeps_its_traceback(below:
     assert "fund.yaml: there is no such file" in below
     assert below.count("All traceback entries are hidden") <= 1, "that of the error alone"
     assert 'raise RuntimeError("my own")' in below
-
-
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [
-        ("stack:dynamo", "has no faults of its own; write a scenario with stack: dynamo"),
-        (str(DRILLS), "scenarios; a test is of one"),
-        ("no-such.yaml", "no-such.yaml: there is no such file"),
-        (f"{LEASE}:wold", "there is no 'wold' in it"),
-    ],
-)
-def test_what_is_no_world_is_told_when_the_test_runs(target: str, words: str) -> None:
-    with pytest.raises((AssertionError, InputError), match=re.escape(words)):
-        rackproof.testing.machine(target, runs=1)()
-
-
-def test_nothing_sampled_is_no_success() -> None:
-    with pytest.raises(ValueError, match="runs and steps are at least 1, not 0 and 100"):
-        rackproof.testing.machine("found.yaml", runs=0)
