@@ -363,7 +363,10 @@ def _notes(actions: Sequence[Action], sought: str | None, settings: Settings) ->
         )
         yield "the router takes the worker with the least load (--router-mode kv)"
     if settings.roles and sought in SAID_BY_ENGINES:
-        yield "the engines are of our making; the usage is counted by the frontend"
+        yield (
+            "oracles say nothing of a usage, and the frontend counts right: a usage that is wrong "
+            "because of what engines say cannot be confirmed"
+        )
     if settings.roles and any(action.point.place in (FINISH, END) for action in actions):
         yield (
             "an oracle that is asked for no token ends the request with an error, where the model "
