@@ -172,6 +172,7 @@ def test_what_was_recorded_of_dynamo_is_what_the_model_predicts(
         ("scenarios/bugs/dynamo-w2-zero-budget-refused.yaml", "complete-output-succeeds"),
         ("scenarios/bugs/dynamo-usage-inflated-by-migration.yaml", "usage-exact"),
         ("scenarios/drills/crash-behind-the-finish.yaml", "nothing-after-finish"),
+        ("scenarios/drills/decode-worker-dies.yaml", "usage-exact"),
         ("scenarios/bugs/dynamo-frozen-worker-chosen-again.yaml", "no-untested-restore"),
     ],
 )
