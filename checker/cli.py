@@ -949,7 +949,7 @@ def simulate(
     epilog="Example: rackproof drive dynamo scenarios/drills/zero-budget-migration.yaml --plan"
 )
 @click.argument("software", type=click.Choice(["dynamo"]), metavar="dynamo")
-@click.argument("scenario", type=PLACE, metavar="SCENARIO")
+@click.argument("scenario", metavar="SCENARIO")
 @click.option(
     "--python",
     metavar="PATH",
@@ -959,6 +959,7 @@ def simulate(
 @click.option(
     "--property", "prop", metavar="NAME", help="Try a run that violates this, found by a search."
 )
+@EXAM
 @click.option(
     "--scale",
     type=click.IntRange(1, 60),
@@ -973,10 +974,11 @@ def simulate(
 )
 def drive(
     software: str,  # noqa: ARG001 (there is one)
-    scenario: Path,
+    scenario: str,
     python: str | None,
     out: Path | None,
     prop: str | None,
+    exam: str | None,
     scale: int,
     dry: bool,
     json_file: str | None,
@@ -986,7 +988,8 @@ def drive(
     A frontend and workers are started, a request is sent, the faults of the run are injected where
     they happen in it, each is checked to have taken effect, and everything is recorded and held
     against the model. SCENARIO is of stack dynamo: the run is what it has as steps, or the shortest
-    that violates what it expects to be violated. Dynamo is installed apart: docs/dynamo.md
+    that violates what it expects to be violated; or it is stack:dynamo, tried in the scope of one
+    exam. Dynamo is installed apart: docs/dynamo.md
 
     Exit status: 0 it went as the model says, a violation that was predicted included; 1 the system
     did something else that is wrong; 2 bad input, no Dynamo, or what cannot be done to a live
@@ -997,7 +1000,7 @@ def drive(
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     session = Session(Options(), json_file=json_file)
-    return Drive(session, python, out, prop, scale, dry).tell(scenario)
+    return Drive(session, python, out, prop, scale, dry, exam).tell(scenario)
 
 
 @cli.command("list", epilog="Example: rackproof list properties")

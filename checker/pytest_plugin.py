@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from rackproof.testing import asked
+
 if TYPE_CHECKING:
     from rackproof.checker.verify import Report
 
@@ -33,10 +35,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "rackproof_time_limit", "time for each exploration of a scenario, such as 30s", default=""
     )
+    parser.addini(
+        "rackproof_runs", "runs of a test by rackproof.testing that does not say it", default=""
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker that every collected scenario has."""
+    """Declare the marker that every collected scenario has, and take down what the ini file asks of
+    tests by ``rackproof.testing``.
+    """
+    runs = config.getini("rackproof_runs")
+    if runs and not (runs.isdecimal() and int(runs)):
+        raise pytest.UsageError(f"rackproof_runs = {runs}: expected a number, at least 1")
+    asked.runs = int(runs) if runs else None
+    asked.time_limit = config.getini("rackproof_time_limit")
     config.addinivalue_line(
         "markers", "rackproof: verifies a model of a recovery protocol (every scenario file has it)"
     )
@@ -126,15 +138,40 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(line)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what a test made by ``rackproof.testing`` has found, without lines of ours before it."""
+    report = yield
+    made = getattr(getattr(item, "function", None), "__module__", "") == "rackproof.testing"
+    if made and call.excinfo is not None and _is_told(call.excinfo):
+        report.longrepr = str(call.excinfo.value)
+    return report
+
+
+def _is_told(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Whether an error is a finding, or bad input; where one of an adapter or a driver is behind
+    it, what matters is its place.
+    """
+    from rackproof.scenarios.errors import ScenarioError  # noqa: PLC0415
+    from rackproof.scenarios.worlds import InputError  # noqa: PLC0415
+
+    place = excinfo.traceback[-1].frame.f_globals.get("__name__", "")
+    ours = (AssertionError, InputError, ScenarioError)
+    is_ours = place.startswith("rackproof.") and excinfo.value.__cause__ is None
+    return is_ours and excinfo.errisinstance(ours)
+
+
 @pytest.fixture
-def recovery_machine() -> Callable[..., None]:
+def recovery_machine(request: pytest.FixtureRequest) -> Callable[..., None]:
     """A function that samples a target as ``rackproof.testing.machine`` does, at once."""
 
     def sample(target: str | Path, **how: Any) -> None:
         __tracebackhide__ = True
-        from rackproof.testing import machine  # noqa: PLC0415
+        from rackproof.testing.sampled import check as sampled  # noqa: PLC0415
 
-        machine(target, **how)()
+        sampled(str(target), request.path.parent, **how)
 
     return sample
 
@@ -147,7 +184,7 @@ def verify_scenario(request: pytest.FixtureRequest) -> Callable[[str | Path], Re
 
     def verify(target: str | Path) -> Report:
         __tracebackhide__ = True
-        return check(str(target), request.config)
+        return check(asked.nearest(str(target), request.path.parent), request.config)
 
     return verify
 

@@ -104,22 +104,25 @@ class Session:
         from rackproof.checker.report.ci.checks import not_done  # noqa: PLC0415
         from rackproof.checker.report.ci.junit import as_junit  # noqa: PLC0415
         from rackproof.checker.report.ci.sarif import as_sarif  # noqa: PLC0415
+        from rackproof.checker.report.ci.summary import as_summary  # noqa: PLC0415
 
         self.reports += map(not_done, left)
         self.write(self.junit_file, lambda: as_junit(self.reports))
         self.write(self.sarif_file, lambda: as_sarif(self.reports))
-        self._write_summary()
+        self.write_summary(lambda room: as_summary(self.reports, room))
 
-    def _write_summary(self) -> None:
-        """Write the summary to the file that was named, and to the one that GitHub names."""
-        from rackproof.checker.report.ci.summary import LARGEST, as_summary  # noqa: PLC0415
+    def write_summary(self, summary: Callable[[int], str]) -> None:
+        """Write the summary to the file that was named, and to the one that GitHub names; summary:
+        writes it in at most so many bytes.
+        """
+        from rackproof.checker.report.ci.summary import LARGEST  # noqa: PLC0415
 
         job = os.environ.get("GITHUB_STEP_SUMMARY")
         if self.summary_file and not (job and _same(self.summary_file, job)):
-            self.write(self.summary_file, lambda: as_summary(self.reports))
+            self.write(self.summary_file, lambda: summary(LARGEST))
         if job and (self.annotates or self.summary_file):
             there = Path(job).stat().st_size if is_file(Path(job)) else 0
-            self.write(job, lambda: as_summary(self.reports, LARGEST - there), append=True)
+            self.write(job, lambda: summary(LARGEST - there), append=True)
 
     def _annotate(self) -> None:
         from rackproof.checker.report.ci.checks import checks  # noqa: PLC0415

@@ -115,7 +115,7 @@ class _Conform:
         session = self.session
         session.write(session.json_file, lambda: as_json([as_data(found) for found in done]))
         session.write(session.junit_file, lambda: as_junit(done))
-        session.write(session.summary_file, lambda: as_markdown(done))
+        session.write_summary(lambda room: as_markdown(done, room))
 
     def _capture(self, path: Path) -> Conformity:
         started, label = time.monotonic(), str(path)

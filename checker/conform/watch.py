@@ -86,7 +86,8 @@ class World:
 class Node:
     """A state that a run may have come to, by its number.
 
-    owed: records of its steps that were not seen yet, and must be. ordered: operations of which
+    owed: records of its steps that were not seen yet; those of complete kinds
+    must be. ordered: operations of which
     nothing is known but that they come after all that was seen before them. came: the node before,
     and the step from there. seen: how much of each log of the present batch is explained.
     """
@@ -178,7 +179,7 @@ class Watch:
         found, stops = [], self.world.stops(self.complete)
         waiting = any(node.ordered for node in self.nodes)
         for node in self.silently if waiting else self.nodes:
-            stop = None if node.owed or node.ordered else stops.of(node.state)
+            stop = None if any(map(self._must, node.owed)) or node.ordered else stops.of(node.state)
             if stop is not None:
                 broken = self.world.moves.broken(node.state) | stop.broken
                 found.append(frozenset(prop.name for prop in broken))
@@ -215,7 +216,7 @@ class Watch:
         yield from self._paid(node, logs)
         for deed in node.ordered[:1]:
             yield from self._done(evolve(node, ordered=node.ordered[1:]), deed)
-        blocked = {record.witness for record in node.owed}
+        blocked = {record.witness for record in node.owed if self._must(record)}
         for move in self.world.moves.of(node.state):
             told = tuple(r for r in move.records if (r.witness, r.kind) in self.complete)
             came = (node, move)
@@ -226,12 +227,13 @@ class Watch:
     def _paid(self, node: Node, logs: Sequence[Sequence[Observation]]) -> Iterator[Node]:
         """What is owed and was seen now."""
         for at, record in enumerate(node.owed):
-            if any(other.witness == record.witness for other in node.owed[:at]):
+            before = [r for r in node.owed[:at] if r.witness == record.witness]
+            if any(map(self._must, before)):
                 continue
             seen = _fitting(record, logs, node.seen)
             if seen is not None:
-                owed = node.owed[:at] + node.owed[at + 1 :]
-                yield evolve(node, owed=owed, seen=seen)
+                owed = (r for r in node.owed if r is not record and r not in before)
+                yield evolve(node, owed=tuple(owed), seen=seen)
 
     def _seen(
         self,
@@ -240,7 +242,7 @@ class Watch:
         logs: Sequence[Sequence[Observation]],
         blocked: set[str],
     ) -> Iterator[Node]:
-        """A step of which a record was seen now; its others are owed, where they must be seen."""
+        """A step of which a record was seen now; its others must be seen, or may."""
         for at, record in enumerate(move.records):
             earlier = [r for r in move.records[:at] if r.witness == record.witness]
             if record.witness in blocked or any(self._must(r) for r in earlier):
@@ -248,7 +250,8 @@ class Watch:
             seen = _fitting(record, logs, node.seen)
             if seen is not None:
                 others = move.records[:at] + move.records[at + 1 :]
-                owed = (*node.owed, *(r for r in others if self._must(r) and r not in earlier))
+                due = (r for r in node.owed if self._must(r) or r.witness != record.witness)
+                owed = (*due, *(r for r in others if r not in earlier))
                 yield Node(move.target, owed, node.ordered, (node, move), seen)
 
     def _must(self, record: Record) -> bool:

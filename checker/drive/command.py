@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from attrs import frozen
 
+from rackproof.checker import interrupts
 from rackproof.checker.drive.held import held_against_the_model
 from rackproof.checker.drive.outcome import Outcome
 from rackproof.checker.drive.prediction import Prediction, predicted
@@ -18,12 +19,15 @@ from rackproof.checker.session import Session, as_json
 from rackproof.checker.status import Status
 from rackproof.checker.targets import load_file
 from rackproof.scenarios.errors import ScenarioError
+from rackproof.scenarios.exams import named
 from rackproof.scenarios.live.deployment import Failed
 from rackproof.scenarios.live.dynamo import Dynamo, find_python
 from rackproof.scenarios.live.observed import broken
-from rackproof.scenarios.live.plan import Plan, planned
+from rackproof.scenarios.live.plan import STACK, Plan, planned
 from rackproof.scenarios.live.trial import carry_out
-from rackproof.scenarios.worlds import InputError
+from rackproof.scenarios.schema import Case, Scenario
+from rackproof.scenarios.stacks import check_stack
+from rackproof.scenarios.worlds import InputError, split_target
 
 EVERY = 1.0
 """Seconds from one request to the next, once the one of the run is over."""
@@ -34,7 +38,8 @@ class Drive:
     """How scenarios are tried: on which Python's Dynamo, and where each is recorded.
 
     prop: the property that is to be violated, where a scenario has runs for several. scale: tokens
-    of the deployment for one of the model. dry: only tell what would be done.
+    of the deployment for one of the model. dry: only tell what would be done. exam: in which a
+    stack is tried.
     """
 
     session: Session
@@ -43,8 +48,9 @@ class Drive:
     prop: str | None = None
     scale: int = 10
     dry: bool = False
+    exam: str | None = None
 
-    def tell(self, scenario: Path) -> int:
+    def tell(self, scenario: str) -> int:
         """Try one scenario and report; the exit status."""
         self.session.check_outputs()
         try:
@@ -56,21 +62,27 @@ class Drive:
             click.echo(error, err=True)
         return Status.BAD_INPUT
 
-    def _told(self, file: Path) -> int:
+    def _told(self, target: str) -> int:
         self._check_out()
-        prediction = predicted(load_file(file), self.prop, Options("search"))
+        prediction = predicted(self._load(target), self.prop, Options("search"))
         plan = self._plan(prediction)
         self._say(plan_in_words(prediction, plan))
         if self.dry:
             return Status.OK
         dynamo = Dynamo(find_python(self.python), plan.engines)
-        folder = self._folder(file)
+        folder = self._folder(target)
         try:
             seen = carry_out(plan, dynamo, folder, EVERY)
         except Failed as error:
             click.echo(f"{error}\nwhat there is of the run is in {folder}", err=True)
             return Status.INCONCLUSIVE
-        held = held_against_the_model(folder, prediction.scenario.case.setting)
+        except KeyboardInterrupt:
+            interrupts.let_finish()
+            click.echo(f"interrupted: what there is of the run is in {folder}", err=True)
+            return Status.INTERRUPTED
+        timeout = plan.settings.stream_timeout
+        timeouts = {} if timeout is None else {"stream-timeout": timeout}
+        held = held_against_the_model(folder, prediction.scenario.case.setting, timeouts)
         outcome = Outcome(prediction, plan, seen, broken(plan, seen), held)
         self._say(outcome_in_words(outcome))
         self.session.write(self.session.json_file, lambda: as_json(outcome.data()))
@@ -93,8 +105,33 @@ class Drive:
         if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise click.UsageError(f"--out {out}: is there already, and is not overwritten")
 
-    def _folder(self, file: Path) -> Path:
-        """The folder for the record."""
+    def _folder(self, target: str) -> Path:
+        """The folder for the record; ``UsageError`` where it cannot be written."""
         if self.out is None:
-            return Path(tempfile.mkdtemp(prefix=f"drive-{file.stem}-"))
+            name = target.replace(":", "-") if self._is_stack(target) else Path(target).stem
+            return Path(tempfile.mkdtemp(prefix=f"drive-{name}-"))
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            (self.out / "events.jsonl").touch()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise click.UsageError(f"--out {self.out}: cannot be written: {why}") from None
         return self.out.absolute()
+
+    def _is_stack(self, target: str) -> bool:
+        return target.startswith("stack:")
+
+    def _load(self, target: str) -> Scenario:
+        """A scenario file, or a stack in an exam."""
+        if not self._is_stack(target):
+            if split_target(target)[1] is not None:
+                told = f"is a world of its own; what can be driven is stack {STACK}"
+                raise InputError(f"{target}: {told}")
+            if self.exam is not None:
+                raise click.UsageError(f"--exam {self.exam}: is for a stack, such as stack:{STACK}")
+            return load_file(Path(target))
+        stack = target.removeprefix("stack:")
+        check_stack(stack)
+        exam = named(self.exam or "crash")
+        path = Path(f"{target} in exam {exam.name}")
+        return Scenario(path, exam.title, Case(exam.setting(stack)))

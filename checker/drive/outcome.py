@@ -68,9 +68,13 @@ class Outcome:
 
     @property
     def status(self) -> Status:
-        """The exit status: what was confirmed is as expected; what was not, is open."""
+        """The exit status: what was confirmed is as expected; what was not, is open; and
+        what no run of the model explains is wrong, whatever else was confirmed.
+        """
         if self.verdict is Verdict.AS_PREDICTED and self.seen.missed is not None:
             return Status.INCONCLUSIVE
+        if self.held.rejected:
+            return Status.VIOLATED
         return _STATUS[self.verdict]
 
     def data(self) -> dict[str, Any]:
@@ -88,6 +92,7 @@ class Outcome:
             "missed": seen.missed,
             "stands-for": dict(seen.bound),
             "request": stream.told(),
+            "requests": [{"name": had.name, **had.stream.told()} for had in seen.requests],
             "attempts": [{"worker": r.worker.name, "error": r.error} for r in seen.routes],
             "broken": self.broken,
             "conform": self.held.data(),

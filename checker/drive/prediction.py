@@ -63,5 +63,5 @@ def _found(
     others = ", ".join(r.prop.name for r in results) or "none"
     raise InputError(
         f"{scenario.path}: no run violates {wanted or 'what it expects to be violated'} "
-        f"(violated: {others}); write the run down as steps: to have it tried"
+        f"(violated: {others}); --property has one of these tried, and steps: a run of your own"
     )

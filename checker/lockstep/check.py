@@ -70,7 +70,7 @@ def conforms(
         text, judgement = report(found, world)
         if options.save is not None and judgement is not None:
             text += f"\nSaved: {_saved(scenario, found, judgement, options.save)}"
-        raise AssertionError(shown(text))
+        raise AssertionError(shown(text)) from found.failure.__cause__  # of the adapter's own
     broken = [f"{name} (in {tally.broken[name]} runs)" for name in sorted(tally.broken)]
     unknown = [text for text in broken if text.split()[0] not in options.known]
     if unknown:

@@ -47,7 +47,7 @@ class Judged:
 def judged(run: Lockstep, failure: Diverged) -> Judged:
     """Hold the record of a run against its world once more, this time with all that came later."""
     whole = _case(run, failure.seen is None or failure.seen.witness == run.implementation.outside)
-    explained = explain(whole)
+    explained = explain(whole, changes=True)
     trace = run.watch.trace(run.watch.nodes[0])
     if explained.answer is Answer.REJECTED:
         trace = explained.trace
@@ -141,7 +141,7 @@ def _done(found: Found) -> Iterator[str]:
     blamed = found.failure.seen if isinstance(found.failure, Diverged) else None
     for entry in found.run.entries:
         told = [entry.note] if entry.note else []
-        told += [_text(o) + ("   <-- this" if o is blamed else "") for o in entry.seen]
+        told += [_text(found.run, o) + ("   <-- this" if o is blamed else "") for o in entry.seen]
         yield f"  {entry.action!s:<{width}}  {told[0] if told else ''}".rstrip()
         yield from (f"  {'':<{width}}  {line}" for line in told[1:])
     if isinstance(found.failure, Diverged) and blamed is None:
@@ -154,18 +154,20 @@ def _wrong(failure: Diverged, judgement: Judged) -> Iterator[str]:
     if failure.seen is None:
         yield "It is quiet, and no run of the model may be over there."
     else:
-        yield f"No run of the model explains {_text(failure.seen)}."
+        yield f"No run of the model explains {_text(failure.run, failure.seen)}."
     if explained.rejection is not None:
         yield from _said("the model allowed instead:", _allowed(explained))
         yield from _said("for what was seen it lacks:", explained.rejection.failed[:MOST_TOLD])
     yield from _said("broken:", [f"{one.prop}: {one.sentence}" for one in judgement.broken])
     if not judgement.broken:
         yield "No property of the catalogue is broken by that."
+    yield from _said("that is what the model allows with", explained.changes or ())
 
 
-def _text(seen: Observation) -> str:
-    """An observation; the request is told by what was done."""
-    values = {name: value for name, value in seen.values.items() if name != "request"}
+def _text(run: Lockstep, seen: Observation) -> str:
+    """An observation, without what it need not say: of what there is only one."""
+    only = [labels[0] for labels in run.subject.labels.values() if len(labels) == 1]
+    values = {name: value for name, value in seen.values.items() if value not in only}
     return written(evolve(seen, values=values))
 
 

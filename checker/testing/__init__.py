@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rackproof.testing import asked
+
 if TYPE_CHECKING:
     from rackproof.checker.sample.machine import Driver, WorldMachine
     from rackproof.model.kernel.implementation import Implementation
@@ -43,7 +45,7 @@ def no_longer(run: str, file: str, world: str = "") -> None:
 def machine(
     target: str | Path,
     *,
-    runs: int = 200,
+    runs: int | None = None,
     steps: int = 100,
     seed: int = 0,
     driver: Callable[[], Driver] | None = None,
@@ -52,23 +54,25 @@ def machine(
 
     ::
 
-        test_recovery = rackproof.testing.machine("scenarios/drills/zombie-resumes.yaml")
+        test_recovery = rackproof.testing.machine("protocols/mine.yaml")
 
     It fails with the least counterexample where a property is violated that should not be, and
     where one that is expected to be violated was not found to be. What was expected to hold and was
-    not seen to be violated passes. target: one scenario, stack or world, as for ``rackproof
-    verify``, from the folder in which the tests run; what cannot be loaded fails the test with what
-    is wrong. runs, steps: how much is sampled, at least 1; Hypothesis's own profile decides instead
+    not seen to be violated passes. target: one scenario or world, as for ``rackproof
+    verify``, by its path from the folder of the file that calls this, or from one above it; what
+    cannot be loaded fails the test with what is wrong. runs, steps: how much is sampled, at least 1
+    (200 runs, or ``rackproof_runs`` in pytest's ini file); Hypothesis's own profile decides instead
     where one other than its default ones is loaded. driver: makes what goes along with each run.
     """
-    if runs < 1 or steps < 1:
+    if (runs is not None and runs < 1) or steps < 1:
         raise ValueError(f"{target}: runs and steps are at least 1, not {runs} and {steps}")
+    base = _folder()
 
     def test() -> None:
         __tracebackhide__ = True
         from rackproof.testing.sampled import check  # noqa: PLC0415
 
-        check(str(target), runs, steps, seed, driver)
+        check(str(target), base, runs, steps, seed, driver)
 
     test.__doc__ = f"Sampled runs of {target} are as they should be."
     return test
@@ -78,7 +82,7 @@ def lockstep(
     world: str,
     adapter: Callable[[], Implementation],
     *,
-    examples: int = 100,
+    examples: int | None = None,
     steps: int = 12,
     seed: int = 0,
     known: Collection[str] = (),
@@ -93,13 +97,14 @@ def lockstep(
         test_my_stack = rackproof.testing.lockstep("stack:reference", MyAdapter)
 
     It fails where the implementation does what no run of the world does, and where it breaks a
-    property that is not ``known``. world: a scenario, by its path from the file that calls this, or
-    ``stack:NAME``. adapter: makes a new adapter for each run. examples, steps: how many runs, of so
-    many actions each. seed: of what is drawn. save: the folder for the scenario of a failure.
+    property that is not ``known``. world: a scenario, by its path from the folder of the file that
+    calls this or from one above it, or ``stack:NAME``. adapter: makes a new adapter for each run.
+    examples, steps: how many runs (100, or ``rackproof_runs`` in pytest's ini file), of so many
+    actions each. seed: of what is drawn. save: the folder for the scenario of a failure.
     actions: only these, such as ``submit request-0; wait 2``. seconds: that one call of the adapter
     may take.
     """
-    base = Path(sys._getframe(1).f_globals.get("__file__", "")).parent
+    base = _folder()
 
     def test() -> None:
         __tracebackhide__ = True
@@ -107,8 +112,9 @@ def lockstep(
         from rackproof.checker.lockstep.run import Limits  # noqa: PLC0415
 
         folder = None if save is None else Path(save)
-        options = Options(examples, steps, seed, known, folder, actions, Limits(seconds))
-        conforms(world, adapter, options, base)
+        many = examples or asked.runs or 100
+        options = Options(many, steps, seed, known, folder, actions, Limits(seconds))
+        conforms(asked.nearest(world, base), adapter, options)
 
     test.__doc__ = f"The implementation does nothing but what runs of {world} do."
     return test
@@ -125,4 +131,9 @@ def state_machine(
     """
     from rackproof.testing.sampled import machine_of  # noqa: PLC0415
 
-    return machine_of(str(target), driver)
+    return machine_of(asked.nearest(str(target), _folder()), driver)
+
+
+def _folder() -> Path:
+    """The folder of the file that called the function that calls this."""
+    return Path(sys._getframe(2).f_globals.get("__file__", "")).absolute().parent

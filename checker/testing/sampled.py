@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import attrs
 from hypothesis import settings
 
 from rackproof.checker.engines import Options
-from rackproof.checker.exams import report_on
 from rackproof.checker.report.plain import as_text
 from rackproof.checker.report.sampling import lines
 from rackproof.checker.sample.machine import Driver, WorldMachine, state_machine
 from rackproof.checker.sample.tally import Plan
 from rackproof.checker.targets import Target, expand
 from rackproof.checker.verdicts import Result, Verdict
-from rackproof.checker.verify import AS_REPORTED, Report, explored
+from rackproof.checker.verify import AS_REPORTED, Report, explored, verify
+from rackproof.scenarios.quantities import duration
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
+from rackproof.testing import asked
 
 OWN: tuple[str, ...] = ("default", "ci")
 """The profiles that Hypothesis has without anybody's doing."""
@@ -31,14 +33,26 @@ class SampledFailed(AssertionError):
 
 
 def check(
-    target: str, runs: int, steps: int, seed: int, driver: Callable[[], Driver] | None = None
+    target: str,
+    base: Path,
+    runs: int | None = None,
+    steps: int = 100,
+    seed: int = 0,
+    driver: Callable[[], Driver] | None = None,
 ) -> Report:
-    """Sample a target; ``SampledFailed`` unless it is as it should be."""
+    """Sample a target of a test in the folder base; ``SampledFailed`` unless it is as it should be.
+
+    runs: None for what is asked of all tests.
+    """
     __tracebackhide__ = True
-    runs, steps = _profile(runs, steps)
-    options = Options(engine="sample", runs=runs, run_length=steps, seed=seed, driver=driver)
+    target = asked.nearest(target, base)
+    runs, steps = _profile(runs or asked.runs or 200, steps)
+    limit = duration(asked.time_limit) if asked.time_limit else None
+    options = Options(
+        engine="sample", seconds=limit, runs=runs, run_length=steps, seed=seed, driver=driver
+    )
     found = _one(target)
-    report = report_on(found, options) if driver is None else _driven(found, options)
+    report = verify(found, options) if driver is None else _driven(found, options)
     been = list(_been_through(report))
     told.extend(f"{target}: {line}" for line in been)
     kept = _as_tests_see_it(report)
@@ -48,8 +62,11 @@ def check(
 
 
 def _one(target: str) -> Target:
-    """The only thing that a target stands for."""
+    """The only thing that a target stands for, which is no stack: that has no faults of its own."""
     found = expand([target]).found
+    if any(one.stack is not None for one in found):
+        named = target.replace(":", ": ", 1)
+        raise InputError(f"{target}: has no faults of its own; write a scenario with {named}")
     if len(found) != 1:
         raise InputError(f"{target}: stands for {len(found)} scenarios; a test is of one")
     return found[0]

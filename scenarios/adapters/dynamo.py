@@ -8,57 +8,40 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from attrs import define
-
-from rackproof.model.kernel import Observation
 from rackproof.model.kernel.implementation import Ineffective
-from rackproof.scenarios.adapters import seen
-from rackproof.scenarios.adapters.adapter import CLIENT, Adapter, Ask, Setup
+from rackproof.scenarios.adapters.adapter import Ask, Setup
+from rackproof.scenarios.adapters.http import HttpAdapter
 from rackproof.scenarios.live.client import FIRST, Stream
 from rackproof.scenarios.live.deployment import Settings, Software, Worker, deployed
 from rackproof.scenarios.live.plan import SHORT
 
-STEP: Final = 0.05
-"""Seconds of one step."""
 PAUSE: Final = 0.15
 """Seconds between two tokens."""
 LEASE: Final = 10.0
 """Seconds after which discovery gives up a worker that is silent."""
 
 
-@define
-class _Heard:
-    """How much of a stream was reported."""
-
-    stream: Stream
-    tokens: int = 0
-    finished: bool = False
-    over: bool = False
-
-
-class DynamoAdapter(Adapter):
+class DynamoAdapter(HttpAdapter):
     """Dynamo as a rack of the model: ``worker-0`` is w0, and so on.
 
     software: what is deployed, such as ``Dynamo(python)``. What is recorded of a run goes to a
     folder in ``records``; without one, it is thrown away.
     """
 
-    complete = CLIENT
-    asynchronous = True
+    first = FIRST
 
     def __init__(self, software: Software, records: Path | None = None) -> None:
         """Nothing is launched yet."""
         self._software, self._records = software, records
 
     def launch(self, setup: Setup) -> None:
+        self._stack = ExitStack()
         if set(setup.workers.values()) != {"aggregated"}:
             raise ValueError("only aggregated workers can be driven (rack: {aggregated: N})")
-        self._stack, self._heard = ExitStack(), dict[str, _Heard]()
         if self._records is None:
             kept = self._stack.enter_context(tempfile.TemporaryDirectory())
         else:
@@ -69,6 +52,8 @@ class DynamoAdapter(Adapter):
         )
         names = zip(setup.workers, self._live.workers.values(), strict=True)
         self._workers: dict[str, Worker] = dict(names)
+        timeout = self._live.settings.stream_timeout or 0.0
+        self.silence = 2 + LEASE + timeout * (self._live.settings.migration_limit + 1)
         self._last = time.monotonic()
 
     def _settings(self, setup: Setup) -> Settings:
@@ -78,6 +63,7 @@ class DynamoAdapter(Adapter):
         return Settings(len(setup.workers), setup.retry_limit, timeout, PAUSE, length)
 
     def stop(self) -> None:
+        super().stop()
         self._stack.close()
 
     def served(self) -> str:
@@ -86,15 +72,8 @@ class DynamoAdapter(Adapter):
         own = {worker.name: name for name, worker in self._workers.items()}
         return own[routes[-1].worker.name] if routes else next(iter(self._workers))
 
-    def submit(self, ask: Ask) -> None:
-        self._heard[ask.request] = _Heard(self._live.send(ask.request, ask.max_tokens))
-
-    def cancel(self, request: str) -> None:
-        heard = self._heard[request]
-        if heard.stream.is_over:
-            raise Ineffective("its stream is over")
-        heard.stream.leave()
-        heard.over = True
+    def send(self, ask: Ask) -> Stream:
+        return self._live.send(ask.request, ask.max_tokens)
 
     def kill(self, worker: str) -> None:
         self._live.crash(self._at(worker, "SRDT"))
@@ -115,45 +94,3 @@ class DynamoAdapter(Adapter):
         if state not in states:
             raise Ineffective(f"its process is in state {state}")
         return found
-
-    def advance(self) -> bool:
-        time.sleep(STEP)
-        if any(self._waits(heard) for heard in self._heard.values()):
-            self._last = time.monotonic()
-        silence = STEP
-        if any(not heard.over for heard in self._heard.values()):
-            timeout = self._live.settings.stream_timeout or 0.0
-            silence = 2 + LEASE + timeout * (self._live.settings.migration_limit + 1)
-        return time.monotonic() - self._last < silence
-
-    def observe(self) -> Sequence[Observation]:
-        return [item for name, heard in self._heard.items() for item in _news(name, heard)]
-
-    def _waits(self, heard: _Heard) -> bool:
-        """Whether there is something of a stream that was not reported."""
-        stream = heard.stream
-        return not heard.over and (len(stream.tokens) > heard.tokens or stream.is_over)
-
-
-def _news(request: str, heard: _Heard) -> list[Observation]:
-    """What came since it was last asked; once the stream is over, all that there is."""
-    stream, told = heard.stream, list[Observation]()
-    if heard.over:
-        return told
-    over, finish = stream.is_over, stream.finish is not None
-    late = len(stream.late)
-    tokens = stream.tokens[heard.tokens :]
-    for number, token in enumerate(tokens, heard.tokens):
-        if finish and not heard.finished and number >= len(stream.tokens) - late:
-            told.append(seen.finish(request))
-            heard.finished = True
-        told.append(seen.token(request, token - FIRST))
-    heard.tokens += len(tokens)
-    if finish and not heard.finished:
-        told.append(seen.finish(request))
-        heard.finished = True
-    if over:
-        heard.over = True
-        told += [seen.error(request)] if stream.error else []
-        told += [seen.end(request)]
-    return told

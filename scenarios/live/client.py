@@ -8,6 +8,8 @@ import re
 import socket
 import threading
 import time
+import uuid
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -22,17 +24,33 @@ PATIENCE: Final = 600.0
 """Seconds after which a silent connection is given up for dead; the driver gives up sooner."""
 
 
+def numbers(text: str) -> list[int]:
+    """The tokens in a text of a model that has a word such as ``t2000`` for each."""
+    return [int(number) for number in _TOKEN.findall(text)]
+
+
 class Stream:
     """One request, and what its client got so far; a thread of its own reads it.
 
-    tokens: the numbers of the tokens. finish: the finish reason. error: the code of an error event,
-    or of the response. end: how the stream ended: ``done``, ``end`` (without a word), ``left``, or
-    the error of the connection; None while it goes on. late: tokens that came behind the finish;
-    recanted: whether an error did.
+    called: what it is called in the log of the frontend, also where it is answered with an error,
+    by the header x-request-id. tokens: the numbers of the tokens. finish: the finish reason.
+    error: the code of an error event, or of the response. end: how the stream ended:
+    ``done``, ``end`` (without a word), ``left``, or the error of the connection; None while it goes
+    on. late: tokens that came behind the finish; recanted: whether an error did.
     """
 
-    def __init__(self, port: int, tag: str, body: dict[str, Any], folder: Path) -> None:
-        self.tag, self.body = tag, body
+    def __init__(
+        self,
+        port: int,
+        tag: str,
+        body: dict[str, Any],
+        folder: Path,
+        host: str = LOOPBACK,
+        read: Callable[[str], Sequence[int]] = numbers,
+    ) -> None:
+        """Send a request. read: the numbers of the tokens in a piece of text."""
+        self.tag, self.body, self._read = tag, body, read
+        self.called = f"{folder.name}-{tag}-{uuid.uuid4().hex[:8]}"
         self.status: int | None = None
         self.tokens: list[int] = []
         self.times = [time.monotonic()]
@@ -48,8 +66,8 @@ class Stream:
         self._socket: socket.socket | None = None
         self._lines = Lines(folder / f"sse_{tag}.jsonl")
         self._news = threading.Condition()
-        self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
-        self._lines.write(request=body)
+        self._connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
+        self._lines.write(request=body, x_request_id=self.called)
         self._thread = threading.Thread(target=self._run, name=f"client {tag}", daemon=True)
         self._thread.start()
 
@@ -111,7 +129,7 @@ class Stream:
     def _ask(self) -> str:
         """Send the request and read what comes; how that ended."""
         sent = json.dumps(self.body)
-        kind = {"Content-Type": "application/json"}
+        kind = {"Content-Type": "application/json", "x-request-id": self.called}
         self._connection.connect()
         self._socket = self._connection.sock
         self._connection.request("POST", "/v1/chat/completions", sent, kind)
@@ -144,9 +162,9 @@ class Stream:
             self.id = said.get("id", self.id)
             self.usage = said.get("usage") or self.usage
             for choice in said.get("choices", ()):
-                found = _TOKEN.findall(choice.get("delta", {}).get("content") or "")
-                self.tokens += map(int, found)
-                self.late += map(int, found if self.finish else ())
+                found = self._read(choice.get("delta", {}).get("content") or "")
+                self.tokens += found
+                self.late += found if self.finish else ()
                 self.times += [time.monotonic()] * len(found)
                 self.finish = choice.get("finish_reason") or self.finish
             self._news.notify_all()

@@ -7,8 +7,10 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -29,7 +31,14 @@ HOOKS: Final = f"{SCRATCH}/hooks"
 SERVED: Final = "generate"
 """The endpoint of a worker that requests go to; it may have others."""
 MODEL: Final = "tiny"
-PROMPT: Final = "t10 t11 t12 t13"
+AGGREGATED, PREFILL, DECODE = "aggregated", "prefill", "decode"
+LETTERS: Final = {AGGREGATED: "w", PREFILL: "p", DECODE: "d"}
+"""The first letter of the name of a worker, by what it does."""
+PROMPT: Final = "t10 t11 t12"
+OWN: Final = 100
+"""The token at the end of the prompt of request 0 of a run; that of request 1 has the next."""
+OTHERS: Final = 13
+"""The token at the end of the prompt of all others."""
 
 
 class Failed(Exception):
@@ -40,7 +49,8 @@ class Failed(Exception):
 class Settings:
     """What is started, and how it is set.
 
-    workers: how many. migration_limit: retries of a request after its first dispatch.
+    workers: how many; roles: what each does, in place of their number where prefill and decode are
+    apart (``prefill``, ``decode``). migration_limit: retries of a request after its first dispatch.
     stream_timeout: seconds without a token after which a stream is given up; None for never.
     pause: seconds between two tokens of a worker. length: the tokens after which an output ends by
     itself; None where it goes on up to the limit. emits: whether an engine that may generate
@@ -53,6 +63,21 @@ class Settings:
     pause: float = 0.025
     length: int | None = None
     emits: bool = False
+    roles: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the workers are called: w0, w1; p0 and d0 where prefill and decode are apart."""
+        seen = Counter[str]()
+        names = []
+        for role in self.roles or (AGGREGATED,) * self.workers:
+            names.append(f"{LETTERS[role]}{seen[role]}")
+            seen[role] += 1
+        return tuple(names)
+
+    def role(self, name: str) -> str:
+        """What a worker of this name does."""
+        return next(role for role, letter in LETTERS.items() if name.startswith(letter))
 
 
 class Software(Protocol):
@@ -105,28 +130,34 @@ class Effect:
 class Deployment:
     """The frontend and its workers, while they run.
 
-    folder: where all is recorded. shared: whether it is on the network of everything else, and why.
+    folder: where all is recorded. start: how a worker of a name is started beside others; gone:
+    those in whose place another was started. shared: whether it is on the network of everything
+    else, and why.
     """
 
     settings: Settings
     folder: Path
     port: int
     frontend: Child
-    workers: Mapping[str, Worker]
+    workers: dict[str, Worker]
     log: Tail
     events: Lines
     shared: str | None
+    start: Callable[[str, Iterable[Worker]], Worker]
+    gone: list[Worker] = field(factory=list)
     streams: list[Stream] = field(factory=list)
 
-    def send(self, tag: str, tokens: int) -> Stream:
-        """Send a request for so many tokens; its stream is read from now on."""
+    def send(self, tag: str, tokens: int, last: int = OTHERS) -> Stream:
+        """Send a request for so many tokens; its stream is read from now on. last: the token that
+        its prompt ends in, by which hooks know it.
+        """
         body = {
             "model": MODEL,
             "max_tokens": tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
             "nvext": {"extra_fields": ["worker_id", "timing"]},
-            "messages": [{"role": "user", "content": PROMPT}],
+            "messages": [{"role": "user", "content": f"{PROMPT} t{last}"}],
         }
         stream = Stream(self.port, tag, body, self.folder)
         self.streams.append(stream)
@@ -153,7 +184,7 @@ class Deployment:
         It names the worker of an attempt as soon as that has accepted it; of one that did not, it
         tells only that the attempt failed.
         """
-        known = {worker.instance: worker for worker in self.workers.values()}
+        known = {one.instance: one for one in (*self.gone, *self.workers.values())}
         found: list[Route] = []
         for line in self.log.read():
             worker = known.get(int(line.get("worker_id") or 0))
@@ -203,6 +234,19 @@ class Deployment:
         seen = "discovery lists it no more"
         self._check(worker, "SIGTERM", lambda: worker.instance not in self.health()[1], seen)
         return self._effect("SIGTERM", worker, seen)
+
+    def restart(self, worker: Worker, **more: Any) -> Effect:
+        """Start a worker anew, under the name of one that has ended; discovery lists it under a
+        number of its own.
+        """
+        ended = "the one before has ended"
+        self._check(worker, "restart", lambda: worker.child.status is not None, ended)
+        self.events.write(kind="chaos", sig="restart", worker=worker.name, **more)
+        before = (*self.gone, *self.workers.values())
+        new = self.workers[worker.name] = self.start(worker.name, before)
+        self.gone.append(worker)
+        seen = f"discovery lists it as {new.instance} (it was {worker.instance})"
+        return self._effect("restart", new, seen)
 
     def _signal(self, worker: Worker, number: int, called: str, more: Mapping[str, Any]) -> None:
         said = number if number == signal.SIGKILL else called
@@ -260,13 +304,21 @@ class _Starter:
     def start(self, shared: str | None) -> Deployment:
         frontend = self._spawn("fe", self.software.frontend(self.settings, self.port))
         workers: dict[str, Worker] = {}
-        for number in range(self.settings.workers):
-            worker = self._worker(f"w{number}", workers, frontend)
-            workers[worker.name] = worker
+        for name in self.settings.names:
+            workers[name] = self._worker(frontend, name, workers.values())
         self._await(frontend, self._serves, "serves no model")
         log = Tail(self.folder / "fe.log")
+        start = partial(self._worker, frontend)
         return Deployment(
-            self.settings, self.folder, self.port, frontend, workers, log, self.events, shared
+            self.settings,
+            self.folder,
+            self.port,
+            frontend,
+            workers,
+            log,
+            self.events,
+            shared,
+            start,
         )
 
     def _spawn(self, name: str, argv: Sequence[str]) -> Child:
@@ -277,10 +329,10 @@ class _Starter:
         self.events.write(kind="spawn", name=name, pid=child.pid, argv=list(argv)[1:])
         return child
 
-    def _worker(self, name: str, others: Mapping[str, Worker], frontend: Child) -> Worker:
+    def _worker(self, frontend: Child, name: str, others: Iterable[Worker]) -> Worker:
         """Start one, and wait until discovery lists a worker that is none of the others."""
         child = self._spawn(name, self.software.worker(self.settings, self.folder, name))
-        known = {worker.instance for worker in others.values()}
+        known = {worker.instance for worker in others}
         found: dict[int, tuple[str, int]] = {}
 
         def listed() -> bool:
@@ -324,7 +376,14 @@ def _died(child: Child) -> Failed:
 
 def _last(child: Child) -> str:
     lines = child.log.read_text("utf-8", "replace").splitlines()[-3:]
-    return f"{child.log} ends: " + " | ".join(line[:300] for line in lines or ["(empty)"])
+    return f"{child.log} ends: " + " | ".join(map(_said, lines or ["(empty)"]))
+
+
+def _said(line: str) -> str:
+    """What a line of a log says, short."""
+    with suppress(ValueError, KeyError, TypeError):
+        line = json.loads(line)["message"]
+    return str(line).strip()[:300]
 
 
 def _address(transport: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from rackproof.scenarios.live.deployment import HOOKS, MODEL, SCRATCH, Failed, Settings
+from rackproof.scenarios.live.deployment import AGGREGATED, HOOKS, MODEL, SCRATCH, Failed, Settings
 from rackproof.scenarios.live.network import LOOPBACK
 from rackproof.scenarios.live.weightless import write_model
 
@@ -63,7 +63,7 @@ class Dynamo:
             *(str(self.python), "-Im", "dynamo.frontend"),
             *("--http-host", LOOPBACK, "--http-port", str(port)),
             *("--migration-limit", str(settings.migration_limit)),
-            *("--router-mode", "round-robin"),
+            *("--router-mode", "kv" if settings.roles else "round-robin"),
         ]
 
     def worker(self, settings: Settings, folder: Path, name: str) -> Sequence[str]:
@@ -71,7 +71,7 @@ class Dynamo:
         from the folder of the record, in which all processes run.
         """
         model = str(write_model(folder / SCRATCH / "model"))  # a card has the whole path in it
-        number = int(name.removeprefix("w"))
+        number, role = settings.names.index(name), settings.role(name)
         engine = self.engines[number] if number < len(self.engines) else "oracle"
         if engine == "mocker":
             ratio = MOCKED / 1000 / settings.pause
@@ -79,6 +79,7 @@ class Dynamo:
                 *(str(self.python), "-Im", "dynamo.mocker"),
                 *("--model-path", model, "--model-name", MODEL),
                 *("--speedup-ratio", f"{ratio:.3g}"),
+                *(("--disaggregation-mode", role) if role != AGGREGATED else ()),
             ]
         shutil.copy(ORACLE, folder / SCRATCH)
         return [
@@ -86,6 +87,7 @@ class Dynamo:
             *("--model-path", model, "--model-name", MODEL),
             *("--record", f"c{name}.jsonl", "--hooks", HOOKS),
             *("--pause", f"{settings.pause:g}"),
+            *(("--disaggregation-mode", role) if role != AGGREGATED else ()),
             *(("--length", str(settings.length)) if settings.length is not None else ()),
             *(("--emits",) if settings.emits else ()),
         ]

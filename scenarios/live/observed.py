@@ -14,7 +14,7 @@ from attrs import frozen
 
 from rackproof.scenarios.live.client import FIRST
 from rackproof.scenarios.live.plan import Plan
-from rackproof.scenarios.live.trial import Seen
+from rackproof.scenarios.live.trial import Had, Seen
 
 NOT_THEIRS: Final = "cannot_connect"
 """The error that a frontend holds against a worker that it takes for unreachable."""
@@ -31,21 +31,27 @@ class Fact:
 def broken(plan: Plan, seen: Seen) -> list[Fact]:
     """The properties that were seen to be broken."""
     told = [
-        *_tokens(seen),
-        *_order(seen),
-        *_ending(seen, plan.settings.length or plan.tokens),
-        *_usage(seen),
-        *_attempts(seen, plan.settings.migration_limit),
-        *_aftermath(seen),
+        (prop, f"{had.name}: {sentence}" if len(seen.requests) > 1 else sentence)
+        for had in seen.requests
+        for prop, sentence in _of(plan, seen, had)
     ]
-    return [Fact(prop, sentence) for prop, sentence in told]
+    return [Fact(prop, sentence) for prop, sentence in (*told, *_aftermath(seen))]
 
 
 Told = Iterator[tuple[str, str]]
 
 
-def _tokens(seen: Seen) -> Told:
-    stream = seen.stream
+def _of(plan: Plan, seen: Seen, had: Had) -> Told:
+    """What went wrong with a request."""
+    yield from _tokens(had)
+    yield from _order(had, seen.exact)
+    yield from _ending(had, plan.settings.length or plan.tokens, seen.patience)
+    yield from _usage(had, seen.prompt)
+    yield from _attempts(had, plan.settings.migration_limit)
+
+
+def _tokens(had: Had) -> Told:
+    stream = had.stream
     count, most = len(stream.tokens), stream.most
     if count > most:
         yield "max-tokens-kept", f"the client got {count} tokens for a limit of {most}"
@@ -53,9 +59,9 @@ def _tokens(seen: Seen) -> Told:
         yield "nothing-after-finish", f"{len(stream.late)} tokens came after the finish reason"
 
 
-def _order(seen: Seen) -> Told:
+def _order(had: Had, exact: bool) -> Told:
     """What is wrong with the positions of the tokens, where these can be read off them."""
-    positions = [token - FIRST for token in seen.stream.tokens] if seen.exact else []
+    positions = [token - FIRST for token in had.stream.tokens] if exact else []
     twice = sorted(place for place, times in Counter(positions).items() if times > 1)
     lacking = sorted(set(range(max(positions, default=-1) + 1)) - set(positions))
     if twice:
@@ -66,15 +72,15 @@ def _order(seen: Seen) -> Told:
         yield "no-lost-tokens", f"{len(lacking)} tokens are missing, {first}"
 
 
-def _ending(seen: Seen, whole: int) -> Told:
-    stream = seen.stream
+def _ending(had: Had, whole: int, patience: float) -> Told:
+    stream = had.stream
     count = len(stream.tokens)
     if stream.recanted or stream.late:
         came = f"{len(stream.late)} tokens" if stream.late else f"an error ({stream.error})"
-        tries = f"there were {len(seen.routes)} attempts"
+        tries = f"there were {len(had.routes)} attempts"
         yield "terminal-latch", f"behind the finish reason came {came}: {tries}"
-    if not seen.ended:
-        yield "progress", f"the client still waits after {seen.patience:g} s, with {count} tokens"
+    if not had.ended:
+        yield "progress", f"the client still waits after {patience:g} s, with {count} tokens"
     elif stream.end == "left" or stream.succeeded:
         return
     elif count >= whole:
@@ -84,24 +90,30 @@ def _ending(seen: Seen, whole: int) -> Told:
         yield "clear-failure", f"the stream ended after {count} tokens, with no finish and no error"
 
 
-def _usage(seen: Seen) -> Told:
-    usage, count = seen.stream.usage, len(seen.stream.tokens)
+def _usage(had: Had, prompt: int | None) -> Told:
+    usage, count = had.stream.usage, len(had.stream.tokens)
     if usage is None:
         return
     asked, given = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if seen.prompt is not None and asked != seen.prompt:
-        yield "usage-exact", f"the usage says {asked} prompt tokens for a prompt of {seen.prompt}"
+    if prompt is not None and asked != prompt:
+        yield "usage-exact", f"the usage says {asked} prompt tokens for a prompt of {prompt}"
     elif given != count:
         yield "usage-exact", f"the usage says {given} tokens where the client got {count}"
 
 
-def _attempts(seen: Seen, limit: int) -> Told:
-    names = [route.worker.name for route in seen.routes]
-    if len(names) > limit + 1:
-        yield "bounded-retries", f"there were {len(names)} attempts for a limit of {limit} retries"
-    back = [name for place, name in enumerate(names) if name in names[:place]]
-    if back:
-        yield "retries-go-elsewhere", f"{back[0]} got the request again after it had failed it"
+def _attempts(had: Had, limit: int) -> Told:
+    failed = list[str]()
+    for route in had.routes:
+        if route.worker.name in failed:
+            again = f"{route.worker.name} got the request again after it had failed it"
+            yield "retries-go-elsewhere", again
+            break
+        failed += [route.worker.name] if route.error else []
+    for letter in sorted({route.worker.name[0] for route in had.routes}):
+        tries = sum(route.worker.name[0] == letter for route in had.routes)
+        if tries > limit + 1:
+            many = f"there were {tries} attempts for a limit of {limit} retries"
+            yield "bounded-retries", many
 
 
 def _aftermath(seen: Seen) -> Told:

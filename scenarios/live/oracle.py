@@ -13,6 +13,11 @@ the file, by renaming it:
     {"do": "shutdown", "at": 20}      raise EngineShutdown
     {"do": "end", "at": 20}           end the stream without a finish reason
     {"do": "rewind", "at": 20, "to": 0}   emit from position 0 again
+    {"do": "hold", "at": "prefill"}   a prefill worker: wait before the prefill is done
+
+With ``"of": 101`` a hook is for requests whose prompt has the token 101; without, for any. A worker
+with ``--disaggregation-mode prefill`` emits nothing that a client gets; one with ``decode`` is like
+one that does both.
 """
 
 from __future__ import annotations
@@ -33,7 +38,16 @@ from dynamo.runtime import DistributedRuntime, dynamo_worker
 FIRST = 2000
 LONGEST = 4096
 POLL = 0.002
-FINISH, END = "finish", "end"
+FINISH, END, PREFILL = "finish", "end", "prefill"
+
+
+CHAT = ModelType.Chat | ModelType.Completions
+ROLES = {
+    "aggregated": ("backend", CHAT, WorkerType.Aggregated, []),
+    "prefill": ("prefill", ModelType.Prefill, WorkerType.Prefill, [[WorkerType.Decode]]),
+    "decode": ("backend", CHAT, WorkerType.Decode, [[WorkerType.Prefill]]),
+}
+"""The component, the surface, the role of a worker, and the roles that it needs beside it."""
 
 
 class Ended(Exception):
@@ -45,6 +59,7 @@ class Oracle:
 
     def __init__(self, asked: argparse.Namespace, record: TextIO) -> None:
         self.name, self.record, self.hooks = asked.name, record, Path(asked.hooks)
+        self.prompts: dict[str, frozenset[int]] = {}
         self.pause, self.length, self.emits = asked.pause, asked.length, asked.emits
 
     def note(self, event: str, rid: str, **more: Any) -> None:
@@ -58,6 +73,7 @@ class Oracle:
         already = tokens[-1] - FIRST + 1 if tokens and tokens[-1] >= FIRST else 0
         asked = request["stop_conditions"].get("max_tokens")
         most = LONGEST if asked is None else asked
+        self.prompts[rid] = frozenset(tokens)
         told = {key: value for key, value in request.items() if key != "token_ids"}
         if self.emits:
             most = max(most, 1)
@@ -84,13 +100,28 @@ class Oracle:
         yield {"token_ids": [], "finish_reason": "stop" if whole else "length"}
         await self.heed(END, already + most, rid)
 
+    async def prefill(self, request: Any, context: Any) -> AsyncIterator[dict[str, Any]]:
+        """Compute nothing, as long as one waits, and say where it would be."""
+        tokens, rid = request["token_ids"], context.id()
+        self.prompts[rid] = frozenset(tokens)
+        asked = request["stop_conditions"].get("max_tokens")
+        self.note("prefill", rid, n_in=len(tokens), max_tokens=asked)
+        await asyncio.sleep(self.pause)
+        await self.heed(PREFILL, 0, rid)
+        self.note("prefilled", rid)
+        del self.prompts[rid]
+        where = {"kv": f"{self.name}/{rid}"}
+        first = {"token_ids": tokens[-1:], "disaggregated_params": where}
+        yield {**first, "finish_reason": "length"}
+
     async def heed(self, place: int | str, position: int, rid: str) -> int:
         """Do what a hook asks for here, and return the position that is emitted."""
-        hook, file = self.take(place)
+        hook, file = self.take(place, self.prompts.get(rid, frozenset()))
         if hook is None:
             return position
         kind = hook["do"]
-        self.note("held" if kind == "hold" else "fault", rid, kind=kind, at=place)
+        told = "held" if kind == "hold" else "fault"
+        self.note(told, rid, kind=kind, at=place, hook=file.stem)
         match kind:
             case "hold":
                 while file.exists():
@@ -108,16 +139,22 @@ class Oracle:
                 return int(hook["to"])
         return position
 
-    def take(self, place: int | str) -> tuple[dict[str, Any] | None, Path]:
-        """The first hook for this worker and place, which nobody else has then."""
+    def take(self, place: int | str, prompt: frozenset[int]) -> tuple[dict[str, Any] | None, Path]:
+        """The first hook for this worker, request and place, which nobody else has then."""
         for file in sorted(self.hooks.glob("*.json")):
             try:
                 hook = json.loads(file.read_text())
-                if hook["at"] == place and hook.get("worker", self.name) == self.name:
+                mine = hook.get("worker", self.name) == self.name
+                if mine and hook["at"] == place and prompt.issuperset(_of(hook)):
                     return hook, file.rename(file.with_suffix(".taken"))
             except FileNotFoundError:
                 continue  # another worker was first
         return None, self.hooks
+
+
+def _of(hook: dict[str, Any]) -> list[int]:
+    """The token of the prompt of the request that a hook is for."""
+    return [hook["of"]] if "of" in hook else []
 
 
 def _as_the_mocker() -> ModelRuntimeConfig:
@@ -136,19 +173,23 @@ def _as_the_mocker() -> ModelRuntimeConfig:
 @dynamo_worker()  # type: ignore[untyped-decorator]
 async def serve(runtime: DistributedRuntime, asked: argparse.Namespace) -> None:
     """Register the model and serve it until somebody ends the process."""
-    endpoint = runtime.endpoint("dynamo.backend.generate")
+    component, surface, role, needs = ROLES[asked.disaggregation_mode]
+    endpoint = runtime.endpoint(f"dynamo.{component}.generate")
     await register_model(
         ModelInput.Tokens,
-        ModelType.Chat | ModelType.Completions,
+        surface,
         endpoint,
         asked.model_path,
         asked.model_name,
-        worker_type=WorkerType.Aggregated,
+        worker_type=role,
+        needs=needs,
         kv_cache_block_size=64,
         runtime_config=_as_the_mocker(),
     )
     with Path(asked.record).open("a", encoding="utf-8") as record:
-        await endpoint.serve_endpoint(Oracle(asked, record).generate)
+        oracle = Oracle(asked, record)
+        serves = oracle.prefill if asked.disaggregation_mode == PREFILL else oracle.generate
+        await endpoint.serve_endpoint(serves)
 
 
 def main() -> None:
@@ -156,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("--name", "--model-path", "--model-name", "--record", "--hooks"):
         parser.add_argument(option, required=True)
+    parser.add_argument("--disaggregation-mode", choices=ROLES, default="aggregated")
     parser.add_argument("--pause", type=float, default=0.025)
     parser.add_argument("--length", type=int, help="tokens after which an output ends by itself")
     parser.add_argument("--emits", action="store_true", help="a token where none is left")

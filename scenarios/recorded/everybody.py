@@ -139,7 +139,7 @@ class Everybody:
         """Which logs are whole, of those of whose files no line was lost."""
         self.complete = {}
         for file, who, kinds in self._claims:
-            if file not in self.spoilt:
+            if self.spoilt.isdisjoint((file, who, EVERYBODY)):
                 self.complete[who] = self.complete.get(who, frozenset()) | kinds
 
     def _set(self, name: str, value: Value, place: Place | None) -> None:

@@ -60,7 +60,7 @@ def _suspected(story: Story, workers: int) -> Counter[str]:
         found.update(
             set(LEADS_TO.get(error, _ANY)) - ({"hang"} if came and error == GONE else set())
         )
-    if "failed" not in story.complete.get(FRONTEND, NOBODY) or (story.is_failed and not found):
+    if "failed" not in story.complete(FRONTEND) or (story.is_failed and not found):
         return found | Counter(dict.fromkeys(_ANY, workers))
     # Whoever it was not sent to must be gone too, where it was given up.
     return found | Counter(crash=workers) if story.is_failed else found
@@ -82,4 +82,4 @@ def _failures(story: Story) -> Iterator[tuple[str, bool]]:
 def _may_leave(story: Story) -> bool:
     left = any(seen.kind == "left" for seen in story.client)
     cancelled = any(seen.values.get("outcome") == "cancelled" for seen in story.frontend)
-    return left or cancelled or "left" not in story.complete.get(CLIENT, NOBODY)
+    return left or cancelled or "left" not in story.complete(CLIENT)

@@ -191,9 +191,12 @@ class _Reading:
 
 @define(eq=False)
 class _Turn:
-    """One request of a file that holds one after the other, while its name is not known yet."""
+    """One request of a file that holds one after the other, while its name is not known yet; begun:
+    its first line.
+    """
 
     lost: int
+    begun: Record = field(factory=dict)
     about: str | None = None
     held: list[Run] = field(factory=list)
     waiting: int = 0
@@ -512,7 +515,7 @@ class _File:
         if self.turn is None or meets(record, self.known, turns.begins):
             self._close(turns)
             # What was lost before the first turn may have been of it.
-            self.turn, self.last = _Turn(self.lost if self.turn else 0), None
+            self.turn, self.last = _Turn(self.lost if self.turn else 0, record), None
         turn = self.turn
         try:
             about = turns.about.get(record, self.known)
@@ -535,8 +538,9 @@ class _File:
         turn.held.clear()
 
     def _otherwise(self, turns: Turns) -> str:
+        begun = self.turn.begun if self.turn is not None else {}
         try:
-            return _name(turns.otherwise.get({}, self.known))
+            return _name(turns.otherwise.get(begun, self.known))
         except Unfit:
             return self.name
 

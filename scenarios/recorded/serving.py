@@ -22,7 +22,7 @@ from attrs import frozen
 
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import ERRORS, FRONTEND
-from rackproof.model.evidence.operators import DISCOVERY
+from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case, Value
 from rackproof.scenarios.recorded.collapse import Numbers, numbers
@@ -31,7 +31,7 @@ from rackproof.scenarios.recorded.faults import faults
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.seats import names, seats
 from rackproof.scenarios.recorded.shapes import Shape, Worlds
-from rackproof.scenarios.recorded.story import NOBODY, NUMBERS, Story, whole
+from rackproof.scenarios.recorded.story import NUMBERS, Story, whole
 
 TOKENS: Final = ("token", "emitted")
 WORKERS: Final = ("worker", "from")
@@ -121,7 +121,7 @@ def case(
         logs=_Writing(story, called, kept).logs(),
         complete=_complete(story, called),
         called={name: log for log, name in called.items()},
-        missing=tuple(_missing(story, retries > worlds.most_retries)),
+        missing=tuple(_missing(story, retries > worlds.most_retries, apart=PREFILL in seated)),
         ended=_is_ended(story),
         numbered=kept.originals,
         key=(worlds, shape),
@@ -138,7 +138,7 @@ def _retry_limit(story: Story, worlds: Worlds) -> int:
 
 def _most_retries(story: Story, limit: int) -> int:
     """How many retries matter: no more than there were, where that is known."""
-    if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
+    if "dispatch" not in story.complete(FRONTEND):
         return min(limit, MOST_RETRIES)
     return sum(seen.kind == "dispatch" for seen in story.frontend)
 
@@ -148,7 +148,7 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     where nobody wrote down which those are; one where it failed, and was not sent again as often
     as it may be, or may have been sent back to a worker that failed it.
     """
-    if "dispatch" not in story.complete.get(FRONTEND, NOBODY):
+    if "dispatch" not in story.complete(FRONTEND):
         return MOST_OTHERS
     if not story.has_failed:
         return 0
@@ -166,7 +166,7 @@ def _is_done_for(story: Story, worker: str) -> bool:
     deeds = [noted.observation.kind for noted in story.deeds([worker])]
     sent = [seen for seen in story.frontend if seen.kind in ("dispatch", "decode")]
     times = sum(story.everybody.called(seen.values.get("worker", "")) == worker for seen in sent)
-    known = "dispatch" in story.complete.get(FRONTEND, NOBODY)
+    known = "dispatch" in story.complete(FRONTEND)
     return known and "crash" in deeds and "restart" not in deeds and times <= 1
 
 
@@ -177,22 +177,20 @@ def _is_malformed(story: Story) -> bool:
 
 
 def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    named = {CLIENT: CLIENT, FRONTEND: FRONTEND, "operator": "operator", **called}
-    return frozenset(
-        (named[who], kind)
-        for who, kinds in story.complete.items()
-        for kind in kinds
-        if who in named
-    )
+    named = {CLIENT: CLIENT, FRONTEND: FRONTEND, OPERATOR: OPERATOR, **called}
+    return frozenset((name, kind) for who, name in named.items() for kind in story.complete(who))
 
 
-def _missing(story: Story, too_often: bool) -> Iterator[str]:
+def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, words) in NEEDED.items():
-        if not kinds <= story.complete.get(who, NOBODY):
+        if not kinds <= story.complete(who):
             yield UNNAMED[who] if story.is_unnamed(who) else words
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
+    if apart and [seen.kind for seen in story.frontend] == ["over"]:
+        # In the model a request is prefilled before anybody looks for who decodes.
+        yield "a word of why the request was turned away before it was sent to anybody"
 
 
 def _is_ended(story: Story) -> bool:
@@ -223,8 +221,8 @@ def _used(
     """Of each attempt but the last, how far the client was when the request was sent again; nothing
     where workers wrote down what else they emitted.
     """
-    whole_log = "dispatch" in story.complete.get(FRONTEND, NOBODY)
-    if not whole_log or not worlds.resumes or story.workers or called.keys() & story.complete:
+    whole_log = "dispatch" in story.complete(FRONTEND)
+    if not whole_log or not worlds.resumes or story.workers or any(map(story.complete, called)):
         return ()
     sent = [seen.values.get("delivered") for seen in story.frontend if seen.kind == "dispatch"]
     counts = [whole(value) for value in sent[1:]]

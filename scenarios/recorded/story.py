@@ -72,24 +72,20 @@ class Story:
         """What workers wrote down, by their names."""
         return {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
 
-    @cached_property
-    def complete(self) -> dict[str, frozenset[str]]:
-        """The kinds of which every record is there, by who writes them.
+    def complete(self, who: str) -> frozenset[str]:
+        """The kinds of which every record of a witness is there.
 
         A log that is whole says nothing of a request that it may know under another name: whoever
         writes for all requests must speak of this one, or another of them.
         """
-        found = dict(self.whole)
-        for who, kinds in self.everybody.complete.items():
-            if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
-                found[who] = found.get(who, NOBODY) | kinds
-        if CLIENT in found and not any(seen.kind == "usage" for seen in self.client):
-            found[CLIENT] -= {"usage"}  # which only those get that asked for it
-        spoilt = self.spoilt | self.everybody.spoilt
-        if spoilt:
-            kept = {who for who in found if who not in spoilt and EVERYBODY not in spoilt}
-            found = {who: kinds for who, kinds in found.items() if who in kept}
-        return found
+        if not {who, EVERYBODY}.isdisjoint(self.spoilt | self.everybody.spoilt):
+            return NOBODY
+        kinds = self.whole.get(who, NOBODY)
+        if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
+            kinds |= self.everybody.complete.get(who, NOBODY)
+        if who == CLIENT and not any(seen.kind == "usage" for seen in self.client):
+            kinds -= {"usage"}  # which only those get that asked for it
+        return kinds
 
     def is_unnamed(self, who: str) -> bool:
         """Whether a client and a frontend wrote of requests, and one of them not of this one."""
@@ -117,11 +113,13 @@ class Story:
 
     @cached_property
     def _are_positions_known(self) -> bool:
-        if "dispatch" not in self.complete.get(FRONTEND, NOBODY):
+        if "dispatch" not in self.complete(FRONTEND):
             return False
-        whole_logs = {name for name, kinds in self.everybody.complete.items() if "emitted" in kinds}
-        known = whole_logs | set(self.workers)
-        return bool(self.workers) and all(worker in known for worker in self.involved)
+        whole = self.everybody.complete
+        return bool(self.workers) and all(
+            worker in self.workers or "emitted" in whole.get(worker, NOBODY)
+            for worker in self.involved
+        )
 
     @cached_property
     def max_tokens(self) -> int:

@@ -1,7 +1,11 @@
+import json
+import os
 import runpy
+import threading
 import time
 from collections.abc import Sequence
 from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,11 +16,14 @@ from rackproof.checker.lockstep.machine import Found, repeat, search, size
 from rackproof.checker.lockstep.run import Action, Limits, Subject
 from rackproof.checker.lockstep.telling import report
 from rackproof.model.kernel import Observation
+from rackproof.scenarios.live.dynamo import VARIABLE
 from rackproof.scenarios.loader import load, loads
 from rackproof.scenarios.worlds import InputError
 from rackproof.testing import lockstep
 from rackproof.testing.adapters import Adapter, Ask, Ineffective, Setup, seen
+from rackproof.testing.dynamo import Dynamo, DynamoAdapter, find_python
 from rackproof.testing.fake import Bug, FakeAdapter
+from rackproof.testing.http import HttpAdapter, Signals
 
 pytestmark = pytest.mark.xdist_group("lockstep")  # the steps of a world are found out once
 
@@ -34,20 +41,30 @@ BREAKS = {
     Bug.ENDS: "clear-failure",
 }
 FAULTS = "crash: 2, hang: 1, resume: 1, drain: 1, restart: 1, leave: 1, disconnect: 1"
-NEEDS = {Bug.ZOMBIES: "hang: 1, resume: 1", Bug.SILENT: "hang: 1, resume: 1"}
+CHANGES = {
+    Bug.REPLAYS: "replay-delivered: false",
+    Bug.ZOMBIES: "fence-attempts: false",
+    Bug.OVERRUNS: "zero-budget: emit",
+    Bug.REFUSES: "zero-budget: refuse",
+    Bug.RETURNS: "exclude-failed-workers: false",
+}
+FROZEN = "hang: 1, resume: 1"
+NEEDS = {Bug.ZOMBIES: FROZEN, Bug.SILENT: "hang: 1", Bug.RETRIES: "crash: 2"}
 
 
 @cache
-def subject(faults: str = FAULTS, stack: str = "reference") -> Subject:
-    text = WORLD.format(stack=stack).replace(FAULTS, faults)
+def subject(faults: str = FAULTS, workers: int = 2, tokens: int = 2) -> Subject:
+    text = WORLD.format(stack="reference").replace(FAULTS, faults)
+    text = text.replace("aggregated: 3", f"aggregated: {workers}")
+    text = text.replace("tokens: 3", f"tokens: {tokens}")
     system = loads(text, Path("world.yaml")).case.setting.system
     return Subject.of(FakeAdapter, system, Limits())
 
 
 def with_bug(bug: Bug) -> Subject:
-    return evolve(
-        subject(NEEDS.get(bug, "crash: 2, disconnect: 1")), make=lambda: FakeAdapter([bug])
-    )
+    workers = 3 if bug is Bug.RETRIES else 2
+    known = subject(NEEDS.get(bug, "disconnect: 1"), workers)
+    return evolve(known, make=lambda: FakeAdapter([bug]))
 
 
 def actions(text: str) -> list[Action]:
@@ -55,11 +72,12 @@ def actions(text: str) -> list[Action]:
 
 
 def test_correct_stack_conforms_in_hundreds_of_steps() -> None:
-    tally, found = search(subject(), 12, 12, 1)
+    some = subject("crash: 1, drain: 1, restart: 1, leave: 1, disconnect: 1")
+    tally, found = search(some, 12, 12, 1)
     assert found is None
     assert tally.runs >= 12
-    assert sum(tally.actions.values()) > 150
-    assert {"submit", "kill", "wait"} <= tally.actions.keys()
+    assert sum(tally.actions.values()) > 100
+    assert {"submit", "wait"} < tally.actions.keys()
     assert not tally.broken
 
 
@@ -71,13 +89,15 @@ def test_each_bug_is_found_and_named(bug: Bug) -> None:
     assert judgement is not None
     assert BREAKS[bug] in {broken.prop for broken in judgement.broken}, text
     assert BREAKS[bug] in text
+    assert CHANGES.get(bug, "") in text
     assert size(found.actions) <= size(found.first)
     assert size(found.actions)[0] <= 4
 
 
 def test_failure_can_be_read() -> None:
     done = actions("submit request-0; wait 3; freeze worker-1; wait 5; resume worker-1; wait 3")
-    found = repeat(with_bug(Bug.ZOMBIES), done)
+    zombies = evolve(subject(FROZEN, 3, 3), make=lambda: FakeAdapter([Bug.ZOMBIES]))
+    found = repeat(zombies, done)
     assert found is not None
     text, _ = report(found, "stack:reference")
     assert text.startswith("lock step with stack:reference: the implementation did what no run of")
@@ -183,16 +203,12 @@ def test_what_is_no_observation_is_told() -> None:
 
 
 def test_asynchronous_stack_may_have_answered_before_it_was_killed() -> None:
-    class Late(FakeAdapter):
+    class Late(Outside):
         """All that clients get arrives late; but in order."""
 
-        complete = Adapter.complete | {("client", "usage")}
         asynchronous = True
 
-        def observe(self) -> Sequence[Observation]:
-            return [item for item in super().observe() if item.witness == "client"]
-
-    late = evolve(subject("crash: 2, disconnect: 1"), make=Late)
+    late = evolve(subject("crash: 2", 3, 3), make=Late)
     done = actions("submit request-0; wait 4; kill worker-1; wait 9")
     assert repeat(late, done) is None
     found = repeat(evolve(late, make=lambda: Late([Bug.REPLAYS])), done)
@@ -219,12 +235,25 @@ def test_one_line_is_a_test() -> None:
         wrong()
 
 
+class Outside(FakeAdapter):
+    """Only what clients get is seen."""
+
+    complete = Adapter.complete
+
+    def observe(self) -> Sequence[Observation]:
+        return [item for item in super().observe() if item.witness == "client"]
+
+
 def test_two_requests_are_told_apart() -> None:
-    text = WORLD.format(stack="reference").replace("tokens: 3", "tokens: 1\n  requests: 2")
-    text = text.replace(FAULTS, "crash: 1").replace("aggregated: 3", "aggregated: 2")
+    text = WORLD.format(stack="reference").replace("tokens: 3", "tokens: 2\n  requests: 2")
+    text = text.replace(FAULTS, "disconnect: 1").replace("aggregated: 3", "aggregated: 2")
     two = Subject.of(FakeAdapter, loads(text, Path("w")).case.setting.system, Limits())
-    done = actions("submit request-1; wait 9; submit request-0")
-    assert repeat(two, done) is None
+    done = actions("submit request-1; wait 3; submit request-0; partition request-1; wait 5")
+    found = repeat(evolve(two, make=lambda: FakeAdapter([Bug.REPLAYS])), done)
+    assert found is not None
+    told = report(found, "w")[0]
+    assert "No run of the model explains frontend dispatch: request request-1, attempt 1" in told
+    assert "no-duplicate-tokens: The client of request-1 was sent a token twice." in told
 
 
 def test_documented_adapter_passes() -> None:
@@ -234,3 +263,50 @@ def test_documented_adapter_passes() -> None:
     tally = conforms("stack:reference", adapter, Options(examples=6))
     assert tally.actions["kill"]
     assert not tally.broken
+
+
+def serve(numbers: Sequence[int]) -> HTTPServer:
+    """A server of OpenAI's protocol, of which every answer has these tokens."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            pieces = [{"delta": {"content": f"t{number} "}} for number in numbers]
+            for choice in (*pieces, {"delta": {}, "finish_reason": "length"}):
+                self.wfile.write(f"data: {json.dumps({'choices': [choice]})}\n\n".encode())
+            self.wfile.write(b"data: [DONE]\n\n")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+
+@pytest.mark.parametrize(("numbers", "prop"), [([0, 1], ""), ([0, 0, 1], "no-duplicate-tokens")])
+def test_any_server_of_the_openai_protocol_is_driven(numbers: list[int], prop: str) -> None:
+    with serve(numbers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+        class Served(Signals, HttpAdapter):
+            def launch(self, _setup: Setup) -> None:
+                self.url, self.silence = f"http://127.0.0.1:{server.server_port}", 1.0
+
+        assert Served().supported == {"submit", "cancel", "kill", "freeze", "resume"}
+        served = evolve(subject("disconnect: 1"), make=Served)
+        found = repeat(served, actions("submit request-0; wait 2"))
+        server.shutdown()
+    assert (found is None) == (not prop)
+    assert found is None or prop in report(found, "w")[0]
+
+
+@pytest.mark.dynamo
+@pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} is not set: no Dynamo here")
+def test_dynamo_does_what_its_model_does() -> None:
+    known = ("usage-exact", "complete-output-succeeds")
+    options = Options(
+        known=known, actions="submit request-0; wait 6; kill worker-1; freeze worker-2; wait 9"
+    )
+    tally = conforms("stack:dynamo", lambda: DynamoAdapter(Dynamo(find_python(None))), options)
+    assert tally.seen

@@ -722,7 +722,7 @@ def test_a_line_that_is_too_long_is_told_as_such(
 ) -> None:
     monkeypatch.setattr("rackproof.scenarios.recorded.kv.files.LONGEST_LINE", 1 << 20)
     (batch,) = lines_of([(0, [stored(1)])])
-    log.write_text(f'"{"a" * (1 << 20)}"\n{batch}\n')
+    log.write_text(f'{{"a": "{"a" * (1 << 20)}"}}\n{batch}\n')
     doubts: list[Doubt] = []
     assert len(list(batches(log, doubts.append, "vllm-kv"))) == 1
     assert [doubt.words for doubt in doubts] == ["is longer than 1 MB, and is passed over"]

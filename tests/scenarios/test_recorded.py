@@ -19,7 +19,7 @@ from rackproof.model.kernel import Observation
 from rackproof.scenarios.errors import ScenarioError
 from rackproof.scenarios.recorded import reader
 from rackproof.scenarios.recorded.expressions import CHANGES, SOURCES, TESTS, Known, path
-from rackproof.scenarios.recorded.formats import FORMATS
+from rackproof.scenarios.recorded.formats import FORMATS, decode
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
     FILE_KEYS,
@@ -98,7 +98,29 @@ def test_a_kill_without_a_retry() -> None:
     facts = told(notes, "facts")
     assert facts.count(("limit", 0)) == 2
     assert ("worker", "w1", "aggregated", "16900349499355034311") in facts
-    assert complete(notes) == [(None, "operator"), ("1a5485e6", "client"), (None, "frontend")]
+    assert complete(notes) == [(None, "operator"), (None, "frontend"), ("1a5485e6", "client")]
+
+
+def test_an_answer_without_an_id_is_known_by_what_its_client_called_it(tmp_path: Path) -> None:
+    """Unless two requests are called so."""
+    sent = {"ts": 1.0, "request": {"max_tokens": 2}}
+    lines_of_log = [
+        {"request_id": "r0", "x_request_id": "mine"},
+        {"request_id": "r1", "x_request_id": "same"},
+        {"request_id": "r2", "x_request_id": "same", "request.outcome": "error"},
+    ]
+    answer = {"time": "2026-11-30T10:00:00Z", "message": "http response sent", "status": "503"}
+    log = "".join(json.dumps({**answer, **line}) + "\n" for line in lines_of_log)
+    (tmp_path / "fe.log").write_text(log)
+    for tag, called in (("a", "mine"), ("b", "same"), ("c", "nobody's")):
+        said = [{**sent, "x_request_id": called}, {"ts": 1.1, "status": 503}, {"ts": 1.2, "end": 1}]
+        lines_of_client = "".join(json.dumps(line) + "\n" for line in said)
+        (tmp_path / f"sse_{tag}.jsonl").write_text(lines_of_client)
+    notes, _ = doubted(tmp_path)
+    assert told(notes, "frontend", "r0") == [("over", "failed")]
+    assert told(notes, "frontend", "r2") == []  # it is told by another line
+    clients = {noted.about for noted in notes if noted.observation.witness == "client"}
+    assert clients == {"r0", str(tmp_path / "sse_b.jsonl"), "c"}
 
 
 def test_two_kills_with_tokens_of_known_positions() -> None:
@@ -683,3 +705,49 @@ def test_what_is_written_as_neutral_is_read_as_it_was(name: str, tmp_path: Path)
 def test_every_key_of_a_mapping_is_documented() -> None:
     for key in (*ROOT_KEYS, *FILE_KEYS, *RULE_KEYS, *SOURCES, *CHANGES, *TESTS, *FORMATS, *UNITS):
         assert re.search(rf"[`{{ ]{key}[`:, ]", PAGE), key
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+ODD = ("1e400", '"\\ud800"', '{"a": 1, "a": 2}', " 1 ", f"{2**64}", "-0", "-0.0", '"\u00e9\x7f"')
+NO_JSON = ("NaN", "[1,]", "01", "\ufeff1", '"\t"', "{'a': 1}", "", "[" * 100_000)
+
+
+@settings(deadline=None)
+@given(JSON.map(json.dumps) | st.sampled_from(ODD))
+def test_the_quick_reader_of_json_reads_what_pythons_does(text: str) -> None:
+    assert repr(decode(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize("text", NO_JSON)
+def test_what_is_no_json_is_none_to_the_quick_reader_either(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        decode(text)
+
+
+def test_each_element_of_a_list_is_looked_into_by_itself(tmp_path: Path) -> None:
+    mapping = tmp_path / "mine.yaml"
+    mapping.write_text("""
+rackproof: 1
+files:
+  log:
+    name: "*.log"
+    rules:
+      - each: {of: tokens, into: one}
+        observe: client/token
+        for-all: true
+        values: {position: one.at.position}
+      - {observe: client/end, for-all: true, values: {position: one.at.position}}
+""")
+    tokens = [{"at": {"position": position}} for position in (3, 1, 2)]
+    (tmp_path / "a.log").write_text(json.dumps({"tokens": tokens, "one": {"at": {"position": 9}}}))
+    notes = read(tmp_path, read_mapping(mapping), print)
+    found = [note.observation.values["position"] for note in notes if note.observation.values]
+    assert found == [3, 1, 2, 9]

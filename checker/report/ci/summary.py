@@ -33,11 +33,13 @@ def as_summary(reports: Iterable[Report], room: int = LARGEST) -> str:
         _unchecked(reports),
         _all(found),
     ]
-    return _within([part for part in whole if part], room)
+    return within([part for part in whole if part], room)
 
 
-def _within(parts: Sequence[str], room: int) -> str:
-    """The parts, in order, that fit; a short one may where a long one does not."""
+def within(parts: Sequence[str], room: int) -> str:
+    """The parts of a text in Markdown, in order, that fit; a short one may where a long one does
+    not.
+    """
     left = room - 200
     kept = []
     for part in parts:

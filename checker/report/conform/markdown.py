@@ -7,6 +7,7 @@ from typing import Final
 
 from rackproof.checker.conform.conformity import Conformity
 from rackproof.checker.conform.tally import Group
+from rackproof.checker.report.ci.summary import LARGEST, within
 from rackproof.checker.report.conform.words import alike, error, lines, title, verdict
 from rackproof.checker.report.escaping import fenced, in_markdown
 from rackproof.checker.report.style import MARKS
@@ -16,14 +17,15 @@ MOST: Final = 20
 """Kinds of findings, and lines of a list."""
 
 
-def as_markdown(captures: Sequence[Conformity]) -> str:
-    """A table of the captures, and a section for each that has anything to tell."""
+def as_markdown(captures: Sequence[Conformity], room: int = LARGEST) -> str:
+    """A table of the captures, and a section for each that fits into so many bytes."""
     rows = [
         f"| {MARKS[found.status][0]} | {in_markdown(found.label)} | {in_markdown(_short(found))} |"
         for found in captures
     ]
     head = ["## rackproof conform", "", "| | capture | |", "|---|---|---|", *rows, ""]
-    return "\n".join([*head, *(line for found in captures for line in _section(found))])
+    parts = [head, *(list(_section(found)) for found in captures)]
+    return within(["\n".join(part) for part in parts], room)
 
 
 def _short(found: Conformity) -> str:

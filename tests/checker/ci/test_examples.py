@@ -52,6 +52,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     protocols.mkdir()
     for name in ("lease.py", "lease.yaml"):
         shutil.copy(ROOT / "docs" / "examples" / name, protocols)
+    capture = ROOT / "tests" / "data" / "dynamo-1.6.1" / "basic_SIGKILL_lim3_w2_round-robin"
+    shutil.copytree(capture, folder / "recorded" / "a-worker-is-killed")
     who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
     for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "The lease"]):
         subprocess.run(["git", *words], cwd=folder, check=True)
@@ -67,9 +69,10 @@ def test_a_workflow_is_yaml_that_our_own_careful_reader_takes_too(name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workflow_verifies_reports_and_compares(name: str) -> None:
     used = [line.split()[1] for line in ours(name)]
-    assert used == ["verify", "report"]
+    assert sorted(used) == ["conform", "report", "verify"]
     assert any(line.startswith("bash ci/compare.sh ") for line in commands(document(name)))
     assert set(used) <= cli.commands.keys()
+    assert "pytest tests --junit-xml pytest.xml" in commands(document(name))
     mentioned = re.findall(r"\brackproof ([a-z]+) ", " ".join(commands(document(name))))
     assert mentioned == used
 
@@ -89,7 +92,7 @@ def test_what_the_workflows_run_does_run(
         assert run(arguments) == 0, arguments
     capsys.readouterr()
     for name in NAMES:
-        kept = re.findall(r"rackproof\.(?:xml|sarif|md)", str(document(name)))
+        kept = re.findall(r"(?:rackproof|conform)\.(?:xml|sarif|md)", str(document(name)))
         assert all((project / path).stat().st_size for path in kept)
     assert (project / "job.md").stat().st_size
     assert (project / "review" / "index.html").is_file()
@@ -119,8 +122,11 @@ def test_what_changes_is_told_of_each_scenario(project: Path) -> None:
 
 def test_the_page_shows_what_the_workflow_has() -> None:
     page = " ".join((ROOT / "docs" / "ci.md").read_text(encoding="utf-8").split())
-    (verify, *_) = ours("github-actions.yml")
-    assert " ".join(verify.split()) in page
+    told = [line for line in ours("github-actions.yml") if " report " not in line]
+    assert len(told) == 2
+    assert all(" ".join(line.split()) in page for line in told)
+    tests = (EXAMPLES / "tests" / "test_recovery.py").read_text(encoding="utf-8")
+    assert " ".join(tests.partition('"""\n\n')[2].split()) in page
 
 
 def test_the_hook_is_yaml_and_its_command_one_of_ours() -> None:

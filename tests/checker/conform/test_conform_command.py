@@ -25,7 +25,10 @@ def test_the_example_of_the_help_works_as_printed(
     assert "To see it again: rackproof conform tests/data/dynamo-1.6.1/fault_incomplete" in told
 
 
-def test_every_form_is_written_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_form_is_written_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "job.md"))
     capture = str(CAPTURES / "basic_SIGKILL_lim3_w2_round-robin")
     files = {name: tmp_path / f"it.{name}" for name in ("json", "junit", "summary")}
     options = [part for name, file in files.items() for part in (f"--{name}", str(file))]
@@ -45,6 +48,7 @@ def test_every_form_is_written_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     suites = ET.fromstring(files["junit"].read_text())
     assert [suite.get("failures") for suite in suites] == ["0", "1"]
     assert "| FAILED |" in files["summary"].read_text()
+    assert (tmp_path / "job.md").read_text() == files["summary"].read_text()
 
 
 def test_a_log_of_a_world_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -250,6 +250,9 @@ def test_junit_of_an_empty_capture_is_no_success() -> None:
 
 def test_markdown_tells_what_the_terminal_does() -> None:
     told = as_markdown([capture(*ALL)])
+    small = as_markdown([capture(*ALL)], 500)
+    assert len(small.encode()) <= 500
+    assert "1 part of 2" in small
     assert "| FAILED | a/capture | 7 requests: 4 accepted" in told
     assert "nothing explains client: token (position 0) at sse.jsonl:23" in told
     assert "rackproof conform a/capture" in told

@@ -71,11 +71,37 @@ def test_without_dynamo_it_is_told_what_to_install(
         (["scenarios/drills/zombie-resumes.yaml"], "is of stack reference"),
         (["nowhere.yaml"], "there is no such file"),
         ([DRILL, "--out", "tests"], "is there already"),
+        ([DRILL, "--out", "README.md/x"], "--out README.md/x: cannot be written: not a directory"),
+        ([DRILL, "--exam", "crash"], "is for a stack"),
+        (["stack:dynamo", "--exam", "crsh"], "did you mean crash?"),
+        (["docs/examples/lease.py:world"], "is a world of its own"),
     ],
 )
 def test_bad_input(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["drive", "dynamo", *options]) == Status.BAD_INPUT
     assert told in capsys.readouterr().err
+
+
+def test_a_counterexample_of_an_exam_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--exam", "freeze", "--property", "progress", "--plan"]
+    assert run(["drive", "dynamo", "stack:dynamo", *options]) == Status.OK
+    told = capsys.readouterr().out
+    assert "stack:dynamo in exam freeze: " in told
+    assert "predicted: progress: request-0 never ends" in told
+    assert "(SIGSTOP)" in told
+
+
+@pytest.mark.usefixtures("standing_in")
+def test_an_interrupt_tells_where_the_record_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rackproof.checker.drive.command.carry_out", interrupted)
+    out = tmp_path / "out"
+    assert run(["drive", "dynamo", DRILL, "--out", str(out)]) == Status.INTERRUPTED
+    assert f"interrupted: what there is of the run is in {out}" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("standing_in")
@@ -85,7 +111,8 @@ def test_a_prediction_that_is_confirmed(tmp_path: Path, capsys: pytest.CaptureFi
     assert run(["drive", "dynamo", DRILL, *options]) == Status.OK
     told = capsys.readouterr().out
     assert told.endswith("no-blame-for-clients: predicted by the model, confirmed on the system\n")
-    assert "SIGKILL of w0: its exit status is -9, its port refuses connections" in told
+    assert "  5. crash worker-0  ->  SIGKILL of w0: its exit status is -9" in told
+    assert "crash, noticed as disconnected: " in told
     found = json.loads(data.read_text())
     assert found["verdict"] == "predicted by the model, confirmed on the system"
     assert found["request"]["n"] == found["request"]["max"] == 3
@@ -145,6 +172,7 @@ def test_what_was_recorded_of_dynamo_is_what_the_model_predicts(
         ("scenarios/bugs/dynamo-w2-zero-budget-refused.yaml", "complete-output-succeeds"),
         ("scenarios/bugs/dynamo-usage-inflated-by-migration.yaml", "usage-exact"),
         ("scenarios/drills/crash-behind-the-finish.yaml", "nothing-after-finish"),
+        ("scenarios/drills/decode-worker-dies.yaml", "usage-exact"),
         ("scenarios/bugs/dynamo-frozen-worker-chosen-again.yaml", "no-untested-restore"),
     ],
 )

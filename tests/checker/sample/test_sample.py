@@ -1,26 +1,30 @@
 """Runs that Hypothesis draws: what is counted, found, shortened and told."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import worlds
 from attrs import evolve
+from click.testing import CliRunner
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from rackproof.checker.cli import cli
 from rackproof.checker.engines import Options
 from rackproof.checker.replay import replay
-from rackproof.checker.sample.engine import impossible, sampled
+from rackproof.checker.report.sampling import lines
+from rackproof.checker.sample.engine import impossible, sampled, told
 from rackproof.checker.sample.machine import state_machine
 from rackproof.checker.sample.phases import Phases, in_words
-from rackproof.checker.sample.point import Choices, Point
-from rackproof.checker.sample.shortest import shortened
-from rackproof.checker.sample.tally import Sampling
-from rackproof.checker.saving import save
+from rackproof.checker.sample.point import Choices, Move, Point
+from rackproof.checker.sample.shortest import least, shortened
+from rackproof.checker.sample.tally import Sampling, Sighting, Tally, Visits
+from rackproof.checker.sample.walks import Walks
 from rackproof.checker.trace import run
-from rackproof.checker.verify import Report, explored
+from rackproof.checker.verify import explored
 from rackproof.model.kernel import Firing, System, successors
 from rackproof.model.kernel.system import at_rest
 from rackproof.scenarios.loader import load
@@ -141,9 +145,9 @@ def test_a_run_is_shortened_to_steps_that_are_all_needed() -> None:
     by_name = {one.name: one for one in LEASE.transitions}
     names = [("start", (1,)), ("start", (0,)), ("finish", (1,)), ("slow_read", ()), ("reuse", ())]
     firings = [Firing(by_name[name], ids) for name, ids in names]
-    least = shortened(LEASE, prop, firings)
-    assert [firing.transition.name for firing in least] == ["start", "slow_read", "reuse"]
-    assert run(LEASE, least).violates(prop)
+    kept = shortened(LEASE, prop, firings)
+    assert [firing.transition.name for firing in kept] == ["start", "slow_read", "reuse"]
+    assert run(LEASE, kept).violates(prop)
 
 
 def test_the_phase_of_a_fault_is_told_by_those_it_concerns() -> None:
@@ -162,8 +166,47 @@ def test_a_machine_runs_under_settings_of_ones_own() -> None:
 
 def test_what_is_saved_replays(tmp_path: Path) -> None:
     path = Path(__file__).parents[3] / "docs" / "examples" / "lease.yaml"
-    done = explored("as reported", load(path).case, Options(engine="sample", runs=60), None)
-    report = Report(str(path), path, load(path), (done,))
-    (saved,) = save([report], tmp_path).files.values()
+    how = ["--engine", "sample", "--runs", "60", "--save", str(tmp_path)]
+    first = CliRunner().invoke(cli, ["verify", str(path), *how])
+    assert "no-overwrite-in-flight: found in" in first.output
+    assert "; the shortest has 3 steps and 1 fault" in first.output
+    (saved,) = tmp_path.iterdir()
     assert replay(load(saved)).complaints == ()
-    assert sizes(done.findings) == {"no-overwrite-in-flight": (1, 3)}
+    again = CliRunner().invoke(cli, ["verify", str(saved)])
+    assert again.exit_code == 0, again.output
+
+
+class Blind(Visits):
+    """For plain walks: no move is better than another."""
+
+    def least(self, moves: Sequence[Move]) -> Sequence[Move]:
+        return moves
+
+
+def test_runs_go_where_they_came_least_often() -> None:
+    known = []
+    for visits in (Visits(), Blind()):
+        tally, walks = Tally(visits=visits), Walks(POOL, seed=1)
+        while tally.steps < 300:
+            walks.walk(tally.plan(), tally, 30)
+        known.append(len(visits.known))
+    assert known[0] > known[1]
+    first, second = Point(Choices(POOL), POOL.initial).moves("crash")
+    assert Visits(Counter({hash(first.after): 1})).least((first, second)) == [second]
+
+
+def test_nothing_is_searched_once_the_time_is_up() -> None:
+    (prop,) = LEASE.properties
+    by_name = {one.name: one for one in LEASE.transitions}
+    names = [("start", (1,)), ("start", (0,)), ("slow_read", ()), ("reuse", ())]
+    firings = [Firing(by_name[name], ids) for name, ids in names]
+    late = least(LEASE, prop, firings, lambda: 0)
+    assert (late.late, late.shortest, len(late.trace.steps)) == (True, False, len(firings))
+    assert "the time was up" in told(Sighting(4, 1, tuple(firings)), late)
+
+
+def test_a_fault_without_a_budget_is_not_missed() -> None:
+    calm = evolve(LEASE, initial=evolve(LEASE.initial, slow_left=0))
+    found = explored("", Case(Setting(calm, {})), Options(engine="sample", runs=5), None).findings
+    assert "slow_read" not in found.idle
+    assert not any("slow-read" in line for line in lines(found))

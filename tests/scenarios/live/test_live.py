@@ -12,14 +12,16 @@ import pytest
 from attrs import evolve
 from standing_in import StandIn
 
+from rackproof.checker.replay import replay
 from rackproof.scenarios.live.client import FIRST, Stream
 from rackproof.scenarios.live.deployment import Deployment, Failed, Settings, deployed
 from rackproof.scenarios.live.network import LOOPBACK, own_network, refuses
 from rackproof.scenarios.live.observed import broken
-from rackproof.scenarios.live.plan import Action, Plan, Point
+from rackproof.scenarios.live.plan import Action, Asked, Plan, Point, planned
 from rackproof.scenarios.live.processes import until
 from rackproof.scenarios.live.recorder import Tail
 from rackproof.scenarios.live.trial import Seen, carry_out
+from rackproof.scenarios.loader import load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc of Linux")
 SETTINGS = Settings(workers=2, migration_limit=2, pause=0.004)
@@ -46,7 +48,7 @@ def test_a_request_that_nothing_happens_to(live: Deployment) -> None:
     stream = ended(live, "plain")
     assert positions(stream) == [0, 1, 2, 3, 4, 5]
     assert (stream.status, stream.finish, stream.end) == (200, "length", "done")
-    assert stream.usage == {"prompt_tokens": 2, "completion_tokens": 6}
+    assert stream.usage == {"prompt_tokens": 4, "completion_tokens": 6}
     lines = [json.loads(line) for line in (live.folder / "sse_plain.jsonl").open()]
     assert lines[0]["request"]["max_tokens"] == 6
     assert lines[1]["status"] == 200
@@ -172,7 +174,9 @@ def faults(*actions: tuple[str, str | None, int | str], **settings: object) -> P
         for step, (does, worker, place) in enumerate(actions, 1)
     )
     changed = evolve(SETTINGS, **settings)  # type: ignore[arg-type]
-    return Plan(changed, ("oracle",) * 2, ("a", "b"), ("a", "b"), 8, done, ())
+    before = sum(place == "before" for _, _, place in actions)
+    asked = (Asked(0, "request-0", before, {0: "a", 1: "b"}),)
+    return Plan(changed, ("oracle",) * 2, ("a", "b"), asked, 8, done, ())
 
 
 def tried(plan: Plan, folder: Path, bug: str = "") -> tuple[Seen, dict[str, str]]:
@@ -186,6 +190,37 @@ def test_a_crash_in_the_middle_goes_on_elsewhere(tmp_path: Path) -> None:
     assert positions(seen.stream) == list(range(8))
     assert seen.bound == {"a": "w0"}
     assert [route.worker.name for route in seen.routes] == ["w0", "w1"]
+
+
+def test_a_prefill_worker_dies_and_another_one_is_asked(tmp_path: Path) -> None:
+    scenario = load(Path("scenarios/drills/prefill-worker-dies.yaml"))
+    plan = planned(scenario.case.setting, replay(scenario).trace.steps, scale=4)
+    assert [action.point for action in plan.actions] == [Point(0, "prefill")]
+    seen, told = tried(evolve(plan, settings=evolve(plan.settings, pause=0.004)), tmp_path)
+    assert told == {}
+    assert positions(seen.stream) == [0, 1, 2, 3]
+    (effect,) = seen.effects
+    assert seen.bound == {"prefill-0": effect.worker}
+    other = {"p0": "p1", "p1": "p0"}[effect.worker]
+    assert [(route.worker.name, route.error) for route in seen.routes] == [
+        (effect.worker, "disconnected"),
+        (other, None),
+        ("d0", None),
+    ]
+
+
+def test_two_requests_of_which_one_loses_its_worker_which_starts_again(tmp_path: Path) -> None:
+    done = (Action(3, Point(0, 2, 1), "crash", "b"), Action(4, Point(0, 2, 1), "restart", "b"))
+    asked = (Asked(0, "request-0", 1, {0: "a"}), Asked(1, "request-1", 2, {0: "b", 1: "a"}))
+    plan = Plan(SETTINGS, ("oracle",) * 2, ("a", "b"), asked, 6, done, ())
+    seen, told = tried(plan, tmp_path)
+    assert told == {}
+    assert [positions(had.stream) for had in seen.requests] == [list(range(6))] * 2
+    assert [len(had.routes) for had in seen.requests] == [1, 2]
+    assert [effect.did for effect in seen.effects] == ["SIGKILL", "restart"]
+    lines = [json.loads(line) for line in (seen.folder / "events.jsonl").open()]
+    of = [line["instance"] for line in lines if line["kind"] == "worker_ready"]
+    assert len(of) == len(set(of)) == 3  # the new one has a number of its own
 
 
 def test_each_attempt_is_broken_where_its_worker_waits(tmp_path: Path) -> None:

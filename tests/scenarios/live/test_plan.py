@@ -17,13 +17,15 @@ SERVED = f"""
 """
 
 
-def plan(steps: str, scope: str = "crash: 1", rest: str = "", scale: int = 10) -> Plan:
+def plan(
+    steps: str, scope: str = "crash: 1", rest: str = "", scale: int = 10, requests: int = 1
+) -> Plan:
     text = f"""
 rackproof: 1
 name: a run
 protocol: {{stack: dynamo{rest}}}
 rack: {{preset: nvl72, aggregated: 2}}
-scope: {{tokens: 2, retry-limit: 1, faults: {{{scope}}}}}
+scope: {{requests: {requests}, tokens: 2, retry-limit: 1, faults: {{{scope}}}}}
 steps: {steps}
 """
     scenario = loads(text, Path("a.yaml"))
@@ -43,7 +45,8 @@ def test_death_before_the_finish_reason_is_a_crash_where_all_tokens_are_sent() -
     assert found.tokens == 10
     assert found.settings.migration_limit == 3
     assert found.settings.stream_timeout is None
-    assert found.serves == ("worker-0", "worker-1", "worker-2")
+    (asked,) = found.requests
+    assert asked.serves == {0: "worker-0", 1: "worker-1", 2: "worker-2"}
     assert found.engines == ("oracle", "mocker", "mocker")  # how it refuses is not of our making
 
 
@@ -96,6 +99,46 @@ def test_the_stream_timeout_is_set_where_the_stack_has_one_and_is_short() -> Non
     assert any("DYN_HTTP_BACKEND_STREAM_TIMEOUT_SECS=3" in line for line in found.mapping)
 
 
+def test_prefill_and_decode_apart() -> None:
+    scenario = load(Path("scenarios/drills/decode-worker-dies.yaml"))
+    found = planned(scenario.case.setting, replay(scenario).trace.steps)
+    assert points(found) == [("crash", "decode-0", Point(0, 10))]
+    assert found.settings.names == ("p0", "p1", "d0", "d1")
+    (asked,) = found.requests
+    assert asked.prefills == {0: "prefill-0", 1: "prefill-1"}
+    assert asked.serves == {0: "decode-0", 1: "decode-1"}
+    assert asked.worker(Point(1, "prefill")) == "prefill-1"
+    assert asked.worker(Point(1, 10)) == "decode-1"
+    assert any("no KV is moved" in line for line in found.mapping)
+    assert found.engines == ("oracle",) * 4
+    # The oracle says nothing of a usage: that a wrong one is seen is up to Dynamo's own engine.
+    usage = planned(scenario.case.setting, replay(scenario).trace.steps, "usage-exact")
+    assert usage.engines == ("oracle", "oracle", "mocker", "mocker")
+
+
+def test_each_fault_is_at_a_point_of_the_request_that_its_worker_has() -> None:
+    second = "request: request-1, attempt: attempt-0"
+    steps = f"""
+{SERVED.strip()}
+- dispatch: {{request: request-1, worker: worker-1}}
+- start-stream: {{{second}, worker: worker-1}}
+- crash: {{worker: worker-0}}
+- crash: {{worker: worker-1}}
+- restart: {{worker: worker-1}}
+"""
+    found = plan(steps, "crash: 2, restart: 1", requests=2)
+    assert points(found) == [
+        ("crash", "worker-0", Point(0, 10)),
+        ("crash", "worker-1", Point(0, 0, 1)),
+        ("restart", "worker-1", Point(0, 0, 1)),
+    ]
+    assert [(asked.name, asked.step) for asked in found.requests] == [
+        ("request-0", 1),
+        ("request-1", 5),
+    ]
+    assert any("a new instance id" in line for line in found.mapping)
+
+
 @pytest.mark.parametrize(
     ("steps", "scope", "rest", "told"),
     [
@@ -112,12 +155,14 @@ def test_what_cannot_be_done_is_refused(steps: str, scope: str, rest: str, told:
 @pytest.mark.parametrize(
     ("rack", "stack", "requests", "told"),
     [
-        ("{preset: nvl72, prefill: 1, decode: 1}", "dynamo", 1, "prefill and decode workers"),
-        ("{preset: nvl72, aggregated: 2}", "reference", 1, "is of stack reference"),
-        ("{preset: nvl72, aggregated: 2}", "dynamo", 2, "2 requests; one at a time"),
+        ("{preset: nvl72, prefill: 1, decode: 1, aggregated: 1}", "dynamo", "1", "mixes workers"),
+        ("{preset: nvl72, aggregated: 2}", "reference", "1", "is of stack reference"),
+        ("{preset: nvl72, aggregated: 2}", "dynamo", "0", "has no request"),
+        ("{preset: nvl72, aggregated: 2}", "dynamo", "1, guided: true", "request that is guided"),
+        ("{preset: nvl72, aggregated: 2}", "dynamo", "1, client-retries: 1", "that asks again"),
     ],
 )
-def test_worlds_that_cannot_be_deployed(rack: str, stack: str, requests: int, told: str) -> None:
+def test_worlds_that_cannot_be_deployed(rack: str, stack: str, requests: str, told: str) -> None:
     text = f"""
 rackproof: 1
 name: a world

@@ -49,8 +49,13 @@ class Frontend:
         folder = Path(os.environ["DYN_FILE_KV"])
         return [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
 
-    def choose(self) -> dict[str, Any]:
-        free = [w for w in self.listed() if self.marked.get(w["instance_id"], 0) < time.time()]
+    def halves(self) -> list[str]:
+        apart = any(worker["component"] == "prefill" for worker in self.listed())
+        return ["prefill", "backend"] if apart else ["backend"]
+
+    def choose(self, half: str = "backend") -> dict[str, Any]:
+        there = [worker for worker in self.listed() if worker["component"] == half]
+        free = [w for w in there if self.marked.get(w["instance_id"], 0) < time.time()]
         if not free:
             raise Lost("none")
         self.turn += 1
@@ -104,16 +109,20 @@ class Session:
     async def run(self) -> None:
         why: dict[str, Any] = {"migration.is_retry": "false"}
         for attempt in range(self.frontend.limit + 1):
-            worker = self.frontend.choose()
-            instance, here = worker["instance_id"], {"request.attempt": str(attempt)}
-            span = {"request_id": self.id, "worker_id": str(instance), **here}
+            instance, span = 0, dict[str, Any]()
             tokens = {"migration.tokens_completed": str(self.sent)}
             try:
-                await self.attempt(worker)
-                log("route request completed", **span, **why, **tokens)
+                for half in self.frontend.halves():
+                    worker = self.frontend.choose(half)
+                    instance, here = worker["instance_id"], {"request.attempt": str(attempt)}
+                    span = {"request_id": self.id, "worker_id": str(instance), **here}
+                    await self.attempt(worker, half)
+                    log("route request completed", **span, **why, **tokens)
                 return
             except (Lost, OSError, TimeoutError) as lost:
                 error = error_of(lost)
+                if error == "none":
+                    raise
                 self.frontend.marked[instance] = time.time() + DOWN
                 log("route request failed", **span, **why, **tokens, **{"error.type": error})
             why = {"migration.reason": error, "migration.from_worker_id": instance}
@@ -123,12 +132,12 @@ class Session:
                 log("migration retry scheduled", request_id=self.id, **told)
         raise Lost("exhausted")
 
-    async def attempt(self, worker: dict[str, Any]) -> None:
+    async def attempt(self, worker: dict[str, Any], half: str) -> None:
         host, port = worker["transport"]["tcp"].partition("/")[0].split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         told = 0 if BUG == "replays" else self.sent
         most = self.asked["max_tokens"] - told
-        tokens = [10, 11, *range(FIRST, FIRST + told)]
+        tokens = [*self.prompt(), *range(FIRST, FIRST + told)]
         request = {"token_ids": tokens, "stop_conditions": {"max_tokens": most}}
         writer.write(json.dumps({"id": self.id, "request": request}).encode() + b"\n")
         selected = False
@@ -144,8 +153,13 @@ class Session:
             if said["token_ids"] and not selected:
                 log("Selected worker", request_id=self.id, worker_id=worker["instance_id"])
                 selected = True
-            self.pass_on(said)
+            if half != "prefill":
+                self.pass_on(said)
             await self.writer.drain()
+
+    def prompt(self) -> list[int]:
+        words = self.asked["messages"][0]["content"].split()
+        return [int(word.removeprefix("t")) for word in words]
 
     def pass_on(self, said: dict[str, Any]) -> None:
         for token in said["token_ids"]:
@@ -153,7 +167,7 @@ class Session:
             self.sent += 1
         if "finish_reason" in said:
             self.send({"choices": [{"delta": {}, "finish_reason": said["finish_reason"]}]})
-            usage = {"prompt_tokens": 2, "completion_tokens": self.sent}
+            usage = {"prompt_tokens": len(self.prompt()), "completion_tokens": self.sent}
             self.send({"choices": [], "usage": usage})
 
 

@@ -9,10 +9,13 @@ class ModelInput(Flag):
 class ModelType(Flag):
     Chat = auto()
     Completions = auto()
+    Prefill = auto()
 
 
 class WorkerType(Flag):
     Aggregated = auto()
+    Prefill = auto()
+    Decode = auto()
 
 
 class ModelRuntimeConfig:

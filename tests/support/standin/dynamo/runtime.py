@@ -18,6 +18,9 @@ class Context:
 
 
 class Endpoint:
+    def __init__(self, path: str) -> None:
+        self.component = path.split(".")[1]
+
     async def serve_endpoint(self, generate: Callable[..., Any]) -> None:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             asked = json.loads(await reader.readline())
@@ -36,6 +39,7 @@ class Endpoint:
         folder.mkdir(parents=True, exist_ok=True)
         listed = {
             "endpoint": "generate",
+            "component": self.component,
             "instance_id": 1_000_000 + os.getpid(),
             "transport": {"tcp": f"127.0.0.1:{port}/x"},
         }
@@ -54,8 +58,8 @@ class Endpoint:
 
 
 class DistributedRuntime:
-    def endpoint(self, _path: str) -> Endpoint:
-        return Endpoint()
+    def endpoint(self, path: str) -> Endpoint:
+        return Endpoint(path)
 
 
 def dynamo_worker() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
