@@ -186,6 +186,8 @@ def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     for who, (kinds, words) in NEEDED.items():
         if not kinds <= story.complete(who):
             yield UNNAMED[who] if story.is_unnamed(who) else words
+    if "operator" in story.everybody.spoilt:
+        yield "whole log of the operator: some of what was done to workers could not be read"
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
     if apart and [seen.kind for seen in story.frontend] == ["over"]:

@@ -142,10 +142,15 @@ class Story:
 
     @property
     def _emitted(self) -> int:
-        """How far workers say that they came."""
-        notes = (each.observation for log in self.workers.values() for each in log)
-        told = (seen.values.get("position") for seen in notes if seen.kind == "emitted")
-        return max((int(position) + 1 for position in told if position is not None), default=0)
+        """How far workers say that they came, but for attempts that began behind the end."""
+        most = 0
+        for log in self.workers.values():
+            start = 0
+            for seen in (each.observation for each in log):
+                start = int(seen.values.get("start", start))
+                if seen.kind == "emitted" and start < self._length:
+                    most = max(most, int(seen.values.get("position", -1)) + 1)
+        return most
 
     @property
     def _is_finished(self) -> bool:
