@@ -265,8 +265,10 @@ class Requests:
 
     def cases(self) -> Iterator[Case]:
         """Each request, in the world that it needs."""
+        from rackproof.scenarios.recorded.course import course  # noqa: PLC0415
         from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
         from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
+        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
         from rackproof.scenarios.recorded.reader import runs  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
@@ -286,8 +288,14 @@ class Requests:
             for about, own in requests:
                 found = case(about, own, everybody, worlds)
                 self._count(own, found)
-                self._measure(own, everybody, faults)
-                yield evolve(found, called={**found.called, "request-0": f"request {about}"})
+                failures = migrations(own, faults, everybody.called, self.stack.one_host)
+                self.measured.add(failures, _prompt(own))
+                went = course(own, everybody, failures, everybody.retry_limit)
+                yield evolve(
+                    found,
+                    called={**found.called, "request-0": f"request {about}"},
+                    went=None if went is None or went.is_plain else str(went),
+                )
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
         tokens = [n.observation for n in own if n.observation.kind == "token"]
@@ -298,18 +306,6 @@ class Requests:
         witnesses = {witness for witness, _ in found.complete}
         self.whole.update({_who(witness) for witness in witnesses})
         self.clocks.update(dict.fromkeys(one.clock for one in own))
-
-    def _measure(
-        self, own: Sequence[Noted], everybody: Any, faults: Mapping[str, Sequence[Noted]]
-    ) -> None:
-        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
-
-        prompt = None
-        for one in own:
-            if one.observation.kind == "prompt":
-                prompt = int(one.observation.values.get("tokens", 0)) or None
-        found = migrations(own, faults, everybody.called, self.stack.one_host)
-        self.measured.add(found, prompt)
 
     def checked(self) -> Sequence[str]:
         """By what tokens are known, whose logs are whole, and which clocks there are."""
@@ -467,6 +463,12 @@ class Runs:
     def stalls(self) -> Table | None:
         """Nothing is measured."""
         return None
+
+
+def _prompt(own: Sequence[Noted]) -> int | None:
+    """How many tokens a request's prompt has, where that is told."""
+    told = [one.observation.values for one in own if one.observation.kind == "prompt"]
+    return int(told[-1].get("tokens", 0)) or None if told else None
 
 
 def _requests(number: int) -> str:

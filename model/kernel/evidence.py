@@ -123,7 +123,7 @@ class Case:
     the record goes to the end of the run, so that what has not happened by then did not happen.
     numbered: what positions and numbers of tokens stand for in the logs, where some were taken out.
     key: the same for cases whose systems are the same, down to the names of their identifiers; None
-    where that is not known.
+    where that is not known. went: what became of it, in a line, where that did not go plainly well.
     """
 
     name: str
@@ -135,3 +135,4 @@ class Case:
     ended: bool = False
     numbered: Mapping[int, int] = field(factory=dict)
     key: Hashable = None
+    went: str | None = None

@@ -42,6 +42,7 @@ def as_data(found: Conformity) -> dict[str, Any]:
         ],
         "assumed": dict(sorted(tally.assumed.items())),
         "missing": dict(sorted(tally.missing.items())),
+        "went": {"count": tally.gone.total(), "first": list(tally.went)},
         "checked": list(found.checked),
         "not_checked": list(found.unchecked),
         "doubts": {
@@ -81,6 +82,7 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
         "log_errors": _errors(found),
         "assumed": list(found.assumed),
         "missing": list(case.missing),
+        "went": case.went,
         "changes": list(found.changes or ()),
         "reason": found.reason,
         "run": [

@@ -37,7 +37,9 @@ class Terminal:
         page = _Page(self.out, self.verbosity > 0, found)
         page.verdict()
         if self.verbosity >= 0:
+            page.went()
             page.findings()
+            page.runs()
             page.errors()
             page.stalls()
             page.footing()
@@ -69,6 +71,19 @@ class _Page:
         if found.failure is not None:
             for line in filter(None, (found.failure.traceback, *found.failure.lines)):
                 self.out.print(line, soft_wrap=True)
+
+    def went(self) -> None:
+        """What became of each case that did not go plainly well."""
+        tally = self.found.tally
+        heading = f"What did not go plainly well, of {counted(tally.count, self.found.noun)}:"
+        self._list(heading, tally.went, tally.gone.total(), before=True)
+
+    def runs(self) -> None:
+        """The runs that explain what was accepted, where all is asked for."""
+        for lines in self.found.runs:
+            self.out.print()
+            for line in lines:
+                self._tell(line)
 
     def findings(self) -> None:
         """Each kind of finding, by one case."""

@@ -168,6 +168,8 @@ def lines(
 ) -> tuple[str, ...]:
     """A case as plain text, with the run that explains it where all is asked for."""
     told = [title(found, noun)]
+    if found.case.went:
+        told.append(f"  {found.case.went}")
     for part in finding(found, known, every):
         told += [f"  {part.heading}", *(f"    {line}" for line in part.lines)]
     for step, written in steps(found) if every else ():
