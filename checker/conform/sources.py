@@ -265,15 +265,17 @@ class Requests:
 
     def cases(self) -> Iterator[Case]:
         """Each request, in the world that it needs."""
+        from rackproof.scenarios.recorded.claims import claims_of, files_of  # noqa: PLC0415
         from rackproof.scenarios.recorded.course import course  # noqa: PLC0415
         from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
         from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
         from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
         from rackproof.scenarios.recorded.reader import runs  # noqa: PLC0415
+        from rackproof.scenarios.recorded.sentences import sentences  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
 
-        everybody = Everybody()
+        everybody = Everybody(files=files_of(self.mapping), claims=claims_of(self.mapping))
 
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
@@ -295,6 +297,7 @@ class Requests:
                     found,
                     called={**found.called, "request-0": f"request {about}"},
                     went=None if went is None or went.is_plain else str(went),
+                    sentences=sentences(about, own, everybody) if went is not None else {},
                 )
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
@@ -303,8 +306,7 @@ class Requests:
             self.labelled += 1
         elif tokens:
             self.counted += 1
-        witnesses = {witness for witness, _ in found.complete}
-        self.whole.update({_who(witness) for witness in witnesses})
+        self.whole.update(_whole(found.complete))
         self.clocks.update(dict.fromkeys(one.clock for one in own))
 
     def checked(self) -> Sequence[str]:
@@ -337,6 +339,7 @@ class Requests:
             )
         if self.labelled + self.counted > self.whole["worker"]:
             found.append("what workers emitted, where there is no record of theirs")
+        found += self.measured.untold()
         found.append("how long steps took (every order of steps counts)")
         return found
 
@@ -473,6 +476,17 @@ def _prompt(own: Sequence[Noted]) -> int | None:
 
 def _requests(number: int) -> str:
     return f"{number:,} request{'' if number == 1 else 's'}"
+
+
+def _whole(complete: Collection[tuple[str, str]]) -> set[str]:
+    """The witnesses whose log is whole: of those that have to be, in all kinds that are needed."""
+    from rackproof.scenarios.recorded.serving import NEEDED  # noqa: PLC0415
+
+    return {
+        _who(witness)
+        for witness, _ in complete
+        if all((witness, kind) in complete for kind in NEEDED.get(witness, ((),))[0])
+    }
 
 
 def _who(witness: str) -> str:

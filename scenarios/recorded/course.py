@@ -31,19 +31,23 @@ MOST_ATTEMPTS: Final = 6
 
 @frozen
 class Attempt:
-    """One attempt: where it was sent, the error by which it ended, and what was done there."""
+    """One attempt: where it was sent, the error by which it ended, and what was done there.
+
+    done: whether the frontend wrote that it was done.
+    """
 
     number: int
     worker: str
     error: str | None
     fault: str | None
     delivered: int | None
+    done: bool = False
 
     def __str__(self) -> str:
         """As in ``attempt 0 at w0: disconnected (crash of w0)``."""
         told = f"attempt {self.number} at {self.worker}"
         if self.error is None:
-            return told
+            return f"{told}: done" if self.done else told
         after = "" if self.delivered is None else f" after {_tokens(self.delivered)}"
         why = f" ({DEEDS[self.fault]} of {self.worker})" if self.fault in DEEDS else ""
         return f"{told}: {self.error}{after}{why}"
@@ -134,20 +138,23 @@ def _attempts(
 ) -> Iterator[Attempt]:
     """Each attempt by each worker it was sent to, in the order in which it was."""
     failed = {(one.attempt, one.worker): one for one in failures}
+    done = {_sent(seen, everybody) for seen in frontend if seen.kind == "done"}
     for seen in frontend:
         if seen.kind in ("dispatch", "decode"):
-            number = whole(seen.values.get("attempt")) or 0
-            worker = everybody.called(seen.values.get("worker", "a worker that is not named"))
-            why = failed.pop((number, worker), None)
-            yield _attempt(number, worker, why)
-    for (number, worker), why in failed.items():
-        yield _attempt(number, worker, why)
+            sent = _sent(seen, everybody)
+            why = failed.pop(sent, None)
+            yield Attempt(*sent, None, None, None, sent in done) if why is None else _failed(why)
+    yield from map(_failed, failed.values())
 
 
-def _attempt(number: int, worker: str, why: Migration | None) -> Attempt:
-    if why is None:
-        return Attempt(number, worker, None, None, None)
-    return Attempt(number, worker, why.error, why.fault, why.delivered)
+def _sent(seen: Observation, everybody: Everybody) -> tuple[int, str]:
+    """Which attempt is meant, and at which worker."""
+    number = whole(seen.values.get("attempt")) or 0
+    return number, everybody.called(seen.values.get("worker", "a worker that is not named"))
+
+
+def _failed(why: Migration) -> Attempt:
+    return Attempt(why.attempt, why.worker, why.error, why.fault, why.delivered)
 
 
 def _unsent(

@@ -45,7 +45,9 @@ class Everybody:
     fewest tokens that one was said to have, and of which request that was said; told of those whose
     usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
     has_clients: whether any client was recorded. set_by: what is told of how the system is set up,
-    by name, and where that was told.
+    by name, and where that was told. files: in which files a witness would be read, and claims: of
+    which kinds they have every record. unclaimed: some requests that failed, as the frontend says,
+    before any client was known of.
     """
 
     known: dict[str, Worker] = field(factory=dict)
@@ -57,6 +59,9 @@ class Everybody:
     retry_limit: int | None = None
     has_clients: bool = False
     set_by: dict[str, tuple[Value, Place | None]] = field(factory=dict)
+    files: Mapping[str, str] = field(factory=dict)
+    claims: Mapping[str, frozenset[str]] = field(factory=dict)
+    unclaimed: dict[str, None] = field(factory=dict)
     _sorted: tuple[int, int] = field(default=(0, 0), init=False)
     _of_worker: dict[str, list[tuple[int, Noted]]] = field(factory=dict, init=False)
     _aliases: dict[str, list[str]] = field(factory=dict, init=False)
@@ -100,8 +105,14 @@ class Everybody:
 
     def _asks(self, about: str, values: Mapping[str, Value]) -> None:
         self.has_clients = True
+        self.unclaimed.pop(about, None)
         if "prompt" in values:
             self.asking[about] = str(values["prompt"])
+
+    def _over(self, about: str, values: Mapping[str, Value]) -> None:
+        """A request failed: it may be one of those whose answers have no id."""
+        if values.get("outcome") == "failed" and not self.has_clients:
+            self.unclaimed[about] = None
 
     def _usage(self, about: str, values: Mapping[str, Value]) -> None:
         prompt = self.asking.pop(about, None)
@@ -179,6 +190,7 @@ class Everybody:
 
 _OF_REQUESTS: Final = {
     (FRONTEND, "failed"): Everybody._failure,
+    (FRONTEND, "over"): Everybody._over,
     (FACTS, "asked"): Everybody._asks,
     (CLIENT, "usage"): Everybody._usage,
 }
