@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -96,6 +97,31 @@ def captures_in(paths: Iterable[Path]) -> Iterator[Path]:
         files = [one for one in inner if one.is_file() and one.suffix != ".md"]
         folders = [one for one in inner if one.is_dir() and not one.name.startswith(".")]
         yield from folders if folders and not files else [path]
+
+
+def what_to_say(paths: Iterable[str]) -> str:
+    """What is to be said where nobody said what was recorded, with what the files look like."""
+    from rackproof.scenarios.stacks import stack_names  # noqa: PLC0415
+
+    names = stack_names()
+    told = "say what was recorded: --stack NAME, or --world FILE.py:NAME"
+    stack = next((name for path in paths for name in _look(Path(path)) if name in names), None)
+    like = "" if stack is None else f"; the files look like those of --stack {stack}"
+    return f"{told}{like} (stacks: {', '.join(names)})"
+
+
+def _look(path: Path) -> Iterator[str]:
+    """The stack by whose mapping the files of a capture would be read."""
+    from rackproof.scenarios.recorded.kv import kv_mapping  # noqa: PLC0415
+    from rackproof.scenarios.recorded.reader import recognise  # noqa: PLC0415
+
+    for one in list(captures_in([path]))[:1] if path.exists() else []:
+        if one.is_file() and (mapping := kv_mapping(one)) is not None:
+            yield from (mapping, mapping.removesuffix("-kv"))
+        else:
+            with contextlib.suppress(InputError):
+                name = recognise(one).name
+                yield "dynamo" if name in ("otlp", "request-trace") else name
 
 
 @frozen

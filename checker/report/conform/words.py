@@ -67,7 +67,7 @@ def _broken_by(tally: Tally, noun: str) -> Iterator[str]:
         *most, last = props
         names = f"{', '.join(most)} and {last}" if most else last
         each = " each" if most else ""
-        defect = ", a known defect of the stack" if predicted else ""
+        defect = ", a known defect of the stack" if predicted and not known else ""
         yield f"{names} ({counted(count, noun)}{each}{defect}{', known' if known else ''})"
 
 
