@@ -32,8 +32,10 @@ def evidence(names: Mapping[Identifiers, Sequence[str]]) -> Evidence:
         found = (record for witness in WITNESSES for record in witness(step))
         return (*cached.records(before, firing, after), *found) if names[Prefixes] else tuple(found)
 
-    follows = cached.forced if names[Prefixes] else forced(workers)
-    return Evidence(records, follows, owed=("clear-failure",), words=in_words)
+    if names[Prefixes]:
+        owed = ("index-sound", "index-complete")
+        return Evidence(records, cached.forced, owed=owed, words=in_words)
+    return Evidence(records, forced(workers), owed=("clear-failure",), words=in_words)
 
 
 def _chosen(firing: Firing) -> dict[str, int]:
