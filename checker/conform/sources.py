@@ -300,13 +300,17 @@ class Requests:
         from rackproof.scenarios.recorded.sentences import sentences  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
+        from rackproof.scenarios.recorded.vocabulary import said  # noqa: PLC0415
 
         everybody = Everybody(files=files_of(self.mapping), claims=claims_of(self.mapping))
 
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        with Gathered(runs(self.path, self.mapping, doubt), everybody.learn) as requests:
+        found_in = runs(self.path, self.mapping, doubt, speaks=said)
+        with Gathered(found_in, everybody.learn) as requests:
+            for place, words in everybody.contradictions:
+                self.tell(place, words)
             self.settings = list(_settings(self.stack, everybody))
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit

@@ -251,14 +251,18 @@ def _otherwise(get: Get, place: Place) -> Get | None:
 
 
 def _shifted(get: Get, place: Place, sign: int) -> Get | None:
-    """A number with another added; where the other is not known, the sum is not known either."""
+    """A number with another added; where the other is not known, the sum is not known either, and
+    that is told of a field that a line should have.
+    """
     other = read_value(place)
     if other is None:
         return None
-    by = other.get
+    by, needed = other.get, place.is_scalar
 
     def shifted(record: Record, known: Known) -> Any:
         value, offset = get(record, known), by(record, known)
+        if needed and offset is None and value is not None:
+            raise Unfit(f"is not known, as there is no {place.value}")
         if value is None or offset is None:
             return None
         return number(value) + sign * number(offset)
@@ -361,7 +365,8 @@ def number(value: Any) -> int:
     raise Unfit(f"is no whole number: {shown(value)}")
 
 
-def _flag(value: Any) -> bool:
+def flag(value: Any) -> bool:
+    """True or false, also in quotes."""
     found = value if isinstance(value, bool) else _FLAGS.get(text_of(value).lower())
     if found is None:
         raise Unfit(f"is neither true nor false: {shown(value)}")
@@ -376,7 +381,7 @@ def digest(value: Any) -> str:
 _AS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "number": number,
     "text": text_of,
-    "flag": _flag,
+    "flag": flag,
     "digest": digest,
 }
 

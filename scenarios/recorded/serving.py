@@ -36,6 +36,8 @@ from rackproof.scenarios.recorded.story import NUMBERS, Story, whole
 TOKENS: Final = ("token", "emitted")
 WORKERS: Final = ("worker", "from")
 """Values that are a worker."""
+NOWHERE: Final = "none of the output"
+"""The position of a token that no worker can have emitted."""
 BESIDE: Final = ("prompt",)
 """Values that stand for others: a prompt's tokens, for whether they are more than the client's."""
 NEEDED: Final = {
@@ -111,11 +113,12 @@ def case(
         max_tokens=kept.of(story.max_tokens),
         retry_limit=min(retries, worlds.most_retries),
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
-        counted=story.more is False,
+        counted=story.more is not None and story.more is not True,
         malformed=_is_malformed(story),
         blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
         done_for=_indices(called, lambda name: _is_done_for(story, name)),
         used=_used(story, called, worlds, kept) if collapsed else (),
+        billed=None if story.more is None and story.is_billed else story.is_billed,
     )
     return Case(
         name=about,
@@ -239,15 +242,16 @@ def _is_ended(story: Story) -> bool:
 
 def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed: bool) -> Numbers:
     """Which positions are kept: all of them, where tokens have none and may come twice."""
-    labelled = all("position" in seen.values for seen in story.tokens)
+    tokens = [seen for seen in story.tokens if not story.is_foreign(seen)]
+    labelled = all("position" in seen.values for seen in tokens)
     near: Iterable[int] = range(min(story.most, sum(map(len, story.of.values()))) + 1)
     if collapsed and (labelled or worlds.is_plain):
-        around = story.tokens[story.max_tokens - 1 : story.max_tokens + 1]
+        around = tokens[story.max_tokens - 1 : story.max_tokens + 1]
         near = [int(seen.values["position"]) for seen in around if labelled]
         near += _turns(story)
-    logs = [_positions(log) for log in (merged(story, called), *story.workers.values())]
+    logs = (merged(story, called), *story.workers.values())
     counts = [story.length, story.max_tokens, *_counts(story)]
-    return numbers(map(list, logs), counts, near, max(story.max_tokens, story.most))
+    return numbers([list(_positions(story, log)) for log in logs], counts, near)
 
 
 def _used(
@@ -273,14 +277,14 @@ def _turns(story: Story) -> Iterator[int]:
             yield int(seen.values.get("position", index))
 
 
-def _positions(log: Iterable[Noted]) -> Iterator[int | None]:
+def _positions(story: Story, log: Iterable[Noted]) -> Iterator[int | None]:
     """The position of each token of a log, by their order where they have none; None for others."""
     following = 0
     for noted in log:
         seen = noted.observation
         if seen.kind == "started":
             following = int(seen.values.get("start", following))
-        if seen.kind not in TOKENS:
+        if seen.kind not in TOKENS or story.is_foreign(seen):
             yield None
             continue
         position = int(seen.values.get("position", following))
@@ -347,7 +351,7 @@ class _Writing:
 
     def _log(self, notes: Sequence[Noted]) -> tuple[Observation, ...]:
         written, given = list[Observation](), 0
-        for noted, position in zip(notes, _positions(notes), strict=True):
+        for noted, position in zip(notes, _positions(self.story, notes), strict=True):
             seen = noted.observation
             if position is None or position in self.kept:
                 aside = dict(seen.aside)
@@ -363,6 +367,12 @@ class _Writing:
             _unsure(values)
         if seen.kind == "usage" and self.story.more is not None:
             values["more"] = self.story.more
+        if seen.kind == "token" and self.story.is_foreign(seen):
+            values["position"] = NOWHERE
+        elif seen.kind == "token":
+            values.pop("text", None)
+        if aside.get("reason") != "length":  # of all others the model knows no more than that
+            aside = {name: value for name, value in aside.items() if name != "reason"}
         witness = self.called.get(self.story.everybody.called(seen.witness), seen.witness)
         return Observation(witness, seen.kind, values, self._values(aside), seen.place, seen.time)
 

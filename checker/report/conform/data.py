@@ -23,7 +23,7 @@ def as_data(found: Conformity) -> dict[str, Any]:
     return {
         "capture": found.label,
         "against": found.against,
-        "verdict": verdict(tally, found.noun),
+        "verdict": verdict(tally, found.noun, found.failure is not None),
         "status": int(found.status),
         "of": found.noun,
         "count": tally.count,

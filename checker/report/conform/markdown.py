@@ -31,7 +31,7 @@ def as_markdown(captures: Sequence[Conformity], room: int = LARGEST) -> str:
 def _short(found: Conformity) -> str:
     if found.failure is not None and found.failure.lines:
         return found.failure.lines[0]
-    return verdict(found.tally, found.noun)
+    return verdict(found.tally, found.noun, found.failure is not None)
 
 
 def _section(found: Conformity) -> Iterator[str]:

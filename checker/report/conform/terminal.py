@@ -76,7 +76,8 @@ class _Page:
         found = self.found
         mark, colour = MARKS[found.status]
         told = Text(f"{mark:<6} ", colour)
-        told.append(f"{visible(found.label)}: {verdict(found.tally, found.noun)}", "bold")
+        said = verdict(found.tally, found.noun, found.failure is not None)
+        told.append(f"{visible(found.label)}: {said}", "bold")
         self.out.print(told, soft_wrap=True)
         if found.failure is not None:
             for line in filter(None, (found.failure.traceback, *found.failure.lines)):

@@ -46,8 +46,13 @@ class Part:
     lines: tuple[str, ...]
 
 
-def verdict(tally: Tally, noun: str) -> str:
-    """All cases in a line: how many were accepted, rejected and left open, and what they break."""
+def verdict(tally: Tally, noun: str, failed: bool = False) -> str:
+    """All cases in a line: how many were accepted, rejected and left open, and what they break.
+
+    failed: whether it could not be read to its end, as is said elsewhere.
+    """
+    if not tally.count and failed:
+        return "cannot be read"
     if not tally.count:
         return f"there is no {noun} in it"
     found = tally.answers
