@@ -29,6 +29,12 @@ class Prediction:
         found = [p for p in self.trace.system.properties if p.name == self.prop]
         return tuple(sentence for p in found for sentence in self.trace.broken(p))
 
+    @property
+    def props(self) -> frozenset[str]:
+        """All the properties that the run violates, beside the one that it is tried for."""
+        found = {p.name for p in self.trace.system.properties if list(self.trace.failing(p))}
+        return frozenset(found | ({self.prop} if self.prop else set()))
+
 
 def predicted(
     scenario: Scenario, wanted: str | None, options: Options, progress: Progress | None = None

@@ -37,7 +37,11 @@ def _short(found: Conformity) -> str:
 def _section(found: Conformity) -> Iterator[str]:
     yield from (f"### {in_markdown(found.label)}", "")
     yield from (f"Held against {in_markdown(found.against)}.", "")
-    yield from _list("What did not go plainly well", found.tally.went, found.tally.gone.total())
+    yield from _list(
+        f"In short, each {found.noun} that did not go plainly well",
+        found.tally.went,
+        found.tally.gone.total(),
+    )
     groups = list(found.tally.findings())
     for group in groups[:MOST]:
         yield from _group(group, found)

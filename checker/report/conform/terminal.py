@@ -92,7 +92,7 @@ class _Page:
     def went(self) -> None:
         """What became of each case that did not go plainly well."""
         tally = self.found.tally
-        heading = f"What did not go plainly well, of {counted(tally.count, self.found.noun)}:"
+        heading = f"In short, each {self.found.noun} that did not go plainly well:"
         self._list(heading, tally.went, tally.gone.total(), before=True)
 
     def runs(self) -> None:
