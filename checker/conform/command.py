@@ -155,8 +155,8 @@ class _Conform:
             return told
         from rackproof.checker.conform.changing import changes_that_explain  # noqa: PLC0415
 
-        changes, untold = changes_that_explain(told.case, limits)
-        return evolve(told, changes=changes, untold=untold)
+        changes, untold, tried = changes_that_explain(told.case, limits)
+        return evolve(told, changes=changes, untold=untold, tried=tried)
 
     def _again(self, label: str) -> str:
         given = self.session.options

@@ -23,8 +23,8 @@ MOST_GONE: Final = 1_000
 _SUCH: Final = {
     Answer.ACCEPTED: "The model has such runs",
     Answer.REJECTED: "The model has no such run",
-    Answer.INCONCLUSIVE: "Whether the model has such runs is open",
 }
+_OPEN: Final = "Whether the model has such runs is open"
 _NUMBER: Final = re.compile(r"\d+")
 
 Kind = tuple[object, ...]
@@ -140,7 +140,9 @@ class Tally:
         if found.case.went:
             self.gone[found.answer] += 1
             if len(self.went) < MOST_GONE:
-                self.went.append(f"{found.case.name}: {found.case.went}. {_SUCH[found.answer]}")
+                self.went.append(
+                    f"{found.case.name}: {found.case.went}. {_SUCH.get(found.answer, _OPEN)}"
+                )
         if found.misattributed:
             self._note_errors(found)
         if found.answer is not Answer.ACCEPTED or found.broken:

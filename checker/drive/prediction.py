@@ -10,6 +10,7 @@ from rackproof.checker.searched import Progress
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Verdict
 from rackproof.checker.verify import AS_REPORTED, explored
+from rackproof.model.kernel import Scope
 from rackproof.scenarios.errors import unknown
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
@@ -32,7 +33,8 @@ class Prediction:
     @property
     def props(self) -> frozenset[str]:
         """All the properties that the run violates, beside the one that it is tried for."""
-        found = {p.name for p in self.trace.system.properties if list(self.trace.failing(p))}
+        always = [p for p in self.trace.system.properties if p.scope is Scope.ALWAYS]
+        found = {p.name for p in always if list(self.trace.failing(p))}
         return frozenset(found | ({self.prop} if self.prop else set()))
 
 

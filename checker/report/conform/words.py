@@ -118,9 +118,11 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
     if found.changes:
-        yield Part("the record would be explained with any of:", found.changes)
+        typed = (f"{one} (to try it: --set {one.replace(': ', '=')})" for one in found.changes)
+        yield Part("the record would be explained with any of:", tuple(typed))
     elif found.changes is not None:
-        yield Part("no mechanism, set otherwise alone, would explain the record", ())
+        tried = f" ({found.tried:,} tried)" if found.tried else ""
+        yield Part(f"no single change of a mechanism explains it{tried}", ())
     if found.untold:
         yield Part(f"of {counted(found.untold, 'other change')} it was not found out", ())
 
