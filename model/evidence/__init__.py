@@ -12,6 +12,7 @@ from rackproof.model.evidence.frontend import frontend
 from rackproof.model.evidence.indexed import of_caches
 from rackproof.model.evidence.operators import discovery, operator
 from rackproof.model.evidence.step import Step
+from rackproof.model.evidence.words import in_words
 from rackproof.model.evidence.workers import worker
 from rackproof.model.kernel import Evidence, Firing, Identifiers, Record
 from rackproof.model.sorts import Prefixes, Workers
@@ -32,8 +33,9 @@ def evidence(names: Mapping[Identifiers, Sequence[str]]) -> Evidence:
         return (*cached.records(before, firing, after), *found) if names[Prefixes] else tuple(found)
 
     if names[Prefixes]:
-        return Evidence(records, cached.forced, owed=("index-sound", "index-complete"))
-    return Evidence(records, forced(workers), owed=("clear-failure",))
+        owed = ("index-sound", "index-complete")
+        return Evidence(records, cached.forced, owed=owed, words=in_words)
+    return Evidence(records, forced(workers), owed=("clear-failure",), words=in_words)
 
 
 def _chosen(firing: Firing) -> dict[str, int]:

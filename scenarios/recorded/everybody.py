@@ -48,7 +48,9 @@ class Everybody:
     fewest tokens that one was said to have, and of which request that was said; told of those whose
     usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
     has_clients: whether any client was recorded. set_by: what is told of how the system is set up,
-    by name, and where that was told. contradictions: what is told of that twice, and otherwise.
+    by name, and where that was told. files: in which files a witness would be read, and claims: of
+    which kinds they have every record. unclaimed: some requests that failed, as the frontend says,
+    before any client was known of. contradictions: what is told of that twice, and otherwise.
     spoilt: the files of which lines were lost, so that what they say of themselves to be whole is
     not so; and whoever said something for all that could not be read.
     """
@@ -62,6 +64,9 @@ class Everybody:
     retry_limit: int | None = None
     has_clients: bool = False
     set_by: dict[str, tuple[Value, Place | None]] = field(factory=dict)
+    files: Mapping[str, str] = field(factory=dict)
+    claims: Mapping[str, frozenset[str]] = field(factory=dict)
+    unclaimed: dict[str, None] = field(factory=dict)
     contradictions: list[tuple[Place, str]] = field(factory=list)
     spoilt: set[str] = field(factory=set)
     _claims: list[tuple[str, str, frozenset[str]]] = field(factory=list, init=False)
@@ -108,8 +113,14 @@ class Everybody:
 
     def _asks(self, about: str, values: Mapping[str, Value]) -> None:
         self.has_clients = True
+        self.unclaimed.pop(about, None)
         if "prompt" in values:
             self.asking[about] = str(values["prompt"])
+
+    def _over(self, about: str, values: Mapping[str, Value]) -> None:
+        """A request failed: it may be one of those whose answers have no id."""
+        if values.get("outcome") == "failed" and not self.has_clients:
+            self.unclaimed[about] = None
 
     def _usage(self, about: str, values: Mapping[str, Value]) -> None:
         prompt = self.asking.pop(about, None)
@@ -207,6 +218,7 @@ class Everybody:
 
 _OF_REQUESTS: Final = {
     (FRONTEND, "failed"): Everybody._failure,
+    (FRONTEND, "over"): Everybody._over,
     (FACTS, "asked"): Everybody._asks,
     (CLIENT, "usage"): Everybody._usage,
 }

@@ -54,10 +54,20 @@ _FLAGS: Final = {"true": True, "false": False}
 
 @frozen
 class Value:
-    """A compiled value; ``needed`` is whether a line without it is worth a word."""
+    """A compiled value; ``needed`` is whether a line without it is worth a word, ``field`` the name
+    of the field where it is nothing but that.
+    """
 
     get: Get
     needed: bool = True
+    field: str | None = None
+
+    @property
+    def lacking(self) -> str:
+        """Why there is none, as far as that is known."""
+        if self.field is None:
+            return ""
+        return f": there is no field {self.field} (for the text write {{is: {self.field}}})"
 
 
 def text_of(value: Any) -> str:
@@ -161,7 +171,7 @@ def _short(place: Place) -> Value | None:
     if isinstance(place.value, bool | int):
         return Value(_constant(place.value))
     text = place.text("a field, or a number")
-    return None if text is None else Value(path(text))
+    return None if text is None else Value(path(text), field=text)
 
 
 def _constant(value: Any) -> Get:

@@ -29,7 +29,7 @@ from rackproof.scenarios.recorded.expressions import (
     text_of,
 )
 from rackproof.scenarios.recorded.expressions import Value as Expression
-from rackproof.scenarios.recorded.formats import FORMATS, unwrapped, without_text
+from rackproof.scenarios.recorded.formats import FORMATS, Lines, unwrapped, without_text
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
     Each,
@@ -101,7 +101,25 @@ def runs(
     """
     files = find(path, mapping)
     reading = _Reading(mapping, mapping.given(options or {}), doubt, speaks=speaks)
-    return chain.from_iterable(reading.file(found) for found in files)
+    found = chain.from_iterable(map(reading.file, files))
+    return found if mapping.name in bundled() else chain(found, _unused(reading, files))
+
+
+def _unused(reading: _Reading, files: Sequence[Found]) -> Iterator[Run]:
+    """Tell of each rule of one's own that no line met, once all files are read; nothing more is
+    read.
+    """
+    others = {id(rule) for name in bundled() for rule in _rules(find_mapping(name).sections)}
+    sections = {found.section.key: found.section for found in files}
+    for key, rule in ((key, rule) for key, one in sections.items() for rule in one.rules):
+        if id(rule) not in others and (key, rule.line) not in reading.used:
+            place = Place(f"{reading.mapping.name}.yaml", rule.line)
+            reading.doubt(Doubt(place, "no line met this rule"))
+    yield from ()
+
+
+def _rules(sections: Iterable[Section]) -> Iterator[Rule]:
+    return (rule for section in sections for rule in section.rules)
 
 
 def find(path: Path, mapping: MappingFile) -> tuple[Found, ...]:
@@ -170,6 +188,7 @@ class _Reading:
     speaks: Speaks | None = None
     tables: dict[str, dict[str, Any]] = field(factory=dict)
     memories: dict[str, dict[str, Any]] = field(factory=dict)
+    used: set[tuple[str, int]] = field(factory=set)
 
     def file(self, found: Found) -> Iterator[Run]:
         self.memories.clear()
@@ -219,6 +238,7 @@ class _File:
     before: dict[str, float] = field(factory=dict)
     backwards: int = 0
     read: int = 0
+    texts: int = 0
     met: bool = False
     turn: _Turn | None = None
     out: list[Run] = field(factory=list)
@@ -251,6 +271,8 @@ class _File:
                 else:
                     speaks = self._rule(rule, number, record, when, remembers)
                     met |= speaks
+                    if speaks:
+                        self.reading.used.add((section.key, rule.line))
                     if speaks and rule.doubt is not None:
                         break
             self.met |= met
@@ -262,11 +284,16 @@ class _File:
         self._end()
         yield from self.out
 
+    def _counted(self, found: Lines) -> Lines:
+        for line in found:
+            self.texts += 1
+            yield line
+
     def _records(self, path: Path) -> Iterable[tuple[int, Record]]:
         read_in = FORMATS[self.section.format]
         found = lines(path, self.lose)
         if self.section.text_between:
-            found = without_text(found, self.section.needs)
+            found = without_text(self._counted(found), self.section.needs)
         records = islice(read_in(found, self.lose), self.reading.most)
         return unwrapped(records, self.section.sse, self.lose) if self.section.sse else records
 
@@ -480,7 +507,7 @@ class _File:
                 if held is not None:
                     found[name] = _plain(held)
                 elif value.needed:
-                    self._amiss(number, f"has no {name}")
+                    self._amiss(number, f"has no {name}{value.lacking}")
             except Unfit as unfit:
                 self._amiss(number, f"the {name} {unfit}")
         return found
@@ -556,7 +583,9 @@ class _File:
     def _end(self) -> None:
         """What is to be said once a file is read to its end."""
         if not (self.read or self.doubts or self.section.may_be_empty):
-            self.lose(0, "is empty")
+            title = self.reading.mapping.title.partition(",")[0]
+            texts = f"has {self.texts:,} lines, and none of them is JSON as of {title}"
+            self.lose(0, texts if self.texts else "is empty")
         if self.section.turns is not None:
             self._close(self.section.turns)
         elif not self.lost:

@@ -43,20 +43,25 @@ BESIDE: Final = ("prompt",)
 NEEDED: Final = {
     CLIENT: (
         frozenset({"token", "finish", "error", "end"}),
-        "whole stream of the client: what it was given is not known",
+        "whole stream of the client",
+        "what it was given is not known",
     ),
     FRONTEND: (
         frozenset({"dispatch", "failed"}),
-        "whole log of the frontend: where the request was sent, and why it was sent again, is not "
-        "known",
+        "whole log of the frontend",
+        "where the request was sent, and why it was sent again, is not known",
     ),
 }
-"""The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+"""The kinds without which nothing is accepted, by who writes them; what is missing then, and what
+is not known for that.
+"""
 UNNAMED: Final = {
-    CLIENT: "stream of a client under this request id: what it was given is not known",
+    CLIENT: "stream of a client under this request id{file}: what it was given is not known",
     FRONTEND: "request id in the answer, so that the frontend's log of it cannot be found",
 }
 """What is missing where all that somebody wrote is there, and nothing of it is of this request."""
+MOST_CANDIDATES: Final = 3
+"""How many requests are named that one without an id may be."""
 MOST_RETRIES: Final = 3
 """How many retries are looked for where nobody wrote down how many there were."""
 MOST_OTHERS: Final = 6
@@ -183,9 +188,12 @@ def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, s
 
 def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
-    for who, (kinds, words) in NEEDED.items():
-        if not kinds <= story.complete(who):
-            yield UNNAMED[who] if story.is_unnamed(who) else words
+    for who, (kinds, *_) in NEEDED.items():
+        lacking = kinds - story.complete(who)
+        if lacking and story.is_unnamed(who):
+            yield UNNAMED[who].format(file=_file(story, who)) + _candidates(story, who)
+        elif lacking:
+            yield _lacking(story, who, lacking)
     if "operator" in story.everybody.spoilt:
         yield "whole log of the operator: some of what was done to workers could not be read"
     if too_often:
@@ -193,6 +201,37 @@ def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     if apart and [seen.kind for seen in story.frontend] == ["over"]:
         # In the model a request is prefilled before anybody looks for who decodes.
         yield "a word of why the request was turned away before it was sent to anybody"
+
+
+def _lacking(story: Story, who: str, lacking: frozenset[str]) -> str:
+    """What is missing of a witness, and what would mend it: a file, or a word of the mapping."""
+    kinds, what, unknown = NEEDED[who]
+    claimed = story.everybody.claims.get(who)
+    names = ", ".join(sorted(lacking))
+    if claimed is not None and who in story.of and not lacking <= claimed:
+        names = ", ".join(sorted(lacking - claimed))
+        how = f"complete: {{witness: {who}, kinds: [{', '.join(sorted(kinds | claimed))}]}}"
+        return f"claim of the mapping that every {names} of the {who} is there ({how})"
+    if who in story.of and story.complete(who):
+        return f"word that every {names} of the {who} is there (complete): {unknown}"
+    return f"{what}{_file(story, who)}: {unknown}"
+
+
+def _file(story: Story, who: str) -> str:
+    names = story.everybody.files.get(who)
+    return f" ({names})" if names else ""
+
+
+def _candidates(story: Story, who: str) -> str:
+    """Which requests of the frontend's log one without an id may be."""
+    there = list(story.everybody.unclaimed) if who == FRONTEND else []
+    if not there:
+        return ""
+    more = " or another" if len(there) > MOST_CANDIDATES else ""
+    return (
+        f"; perhaps it is {' or '.join(there[:MOST_CANDIDATES])}{more}, of which there is no "
+        "stream of a client"
+    )
 
 
 def _is_ended(story: Story) -> bool:
