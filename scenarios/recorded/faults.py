@@ -82,4 +82,4 @@ def _failures(story: Story) -> Iterator[tuple[str, bool]]:
 def _may_leave(story: Story) -> bool:
     left = any(seen.kind == "left" for seen in story.client)
     cancelled = any(seen.values.get("outcome") == "cancelled" for seen in story.frontend)
-    return left or cancelled or "left" not in story.complete(CLIENT)
+    return left or cancelled or "left" not in story.written_whole(CLIENT)

@@ -120,6 +120,8 @@ def case(
         called={name: log for log, name in called.items()},
         missing=tuple(_missing(story, retries > worlds.most_retries, apart=PREFILL in seated)),
         ended=_is_ended(story),
+        stopped={called.get(who, who): place for who, place in story.stopped.items()},
+        still_open=story.standing,
         numbered=kept.originals,
         key=(worlds, shape),
     )
@@ -175,13 +177,15 @@ def _is_malformed(story: Story) -> bool:
 
 def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     named = {CLIENT: CLIENT, FRONTEND: FRONTEND, OPERATOR: OPERATOR, **called}
-    return frozenset((name, kind) for who, name in named.items() for kind in story.complete(who))
+    return frozenset(
+        (name, kind) for who, name in named.items() for kind in story.written_whole(who)
+    )
 
 
 def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, words) in NEEDED.items():
-        if not kinds <= story.complete(who):
+        if not kinds <= story.written_whole(who):
             yield UNNAMED[who] if story.is_unnamed(who) else words
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
