@@ -27,11 +27,11 @@ from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case, Value
 from rackproof.scenarios.recorded.collapse import Numbers, numbers
 from rackproof.scenarios.recorded.everybody import PREFILL, Everybody
-from rackproof.scenarios.recorded.faults import faults
+from rackproof.scenarios.recorded.faults import faults, spared
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.seats import names, seats
 from rackproof.scenarios.recorded.shapes import Shape, Worlds
-from rackproof.scenarios.recorded.story import NUMBERS, Story, whole
+from rackproof.scenarios.recorded.story import NOBODY, NUMBERS, Story, whole
 
 TOKENS: Final = ("token", "emitted")
 WORKERS: Final = ("worker", "from")
@@ -109,6 +109,7 @@ def case(
         counted=story.more is False,
         malformed=_is_malformed(story),
         blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
+        spared=() if _is_operated(story) else _indices(called, spared(story)),
         done_for=_indices(called, lambda name: _is_done_for(story, name)),
         used=_used(story, called, worlds, kept) if collapsed else (),
     )
@@ -154,6 +155,11 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     dispatches = sum(seen.kind == "dispatch" for seen in story.frontend)
     ended = any(seen.kind == "error" for seen in story.client) or not story.client
     return int((ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers)
+
+
+def _is_operated(story: Story) -> bool:
+    """Whether it was written down what was done to workers."""
+    return "crash" in story.everybody.complete.get(OPERATOR, NOBODY)
 
 
 def _indices(called: Mapping[str, str], test: Callable[[str], bool]) -> tuple[int, ...]:

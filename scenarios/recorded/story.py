@@ -69,7 +69,26 @@ class Story:
     @cached_property
     def workers(self) -> dict[str, list[Noted]]:
         """What workers wrote down, by their names."""
-        return {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
+        logs = {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
+        return {name: notes for name, notes in logs.items() if name not in self.unplaced}
+
+    @cached_property
+    def sent_to(self) -> list[str]:
+        """The workers that the frontend sent it to, one for each time."""
+        sent = (seen for seen in self.frontend if seen.kind in ("dispatch", "decode"))
+        return [
+            self.everybody.called(seen.values["worker"]) for seen in sent if "worker" in seen.values
+        ]
+
+    @cached_property
+    def unplaced(self) -> frozenset[str]:
+        """The workers that wrote of it, and of which nobody knows whether they are among those that
+        it was sent to: the frontend calls these by names that nobody else has for a worker.
+        """
+        sent, known = set(self.sent_to), self.everybody.known
+        logs = self.of.keys() - set(_NO_WORKERS) - sent
+        unknown = any(name not in known and name not in self.of for name in sent)
+        return frozenset(logs) if unknown else NOBODY
 
     def complete(self, who: str) -> frozenset[str]:
         """The kinds of which every record of a witness is there.
