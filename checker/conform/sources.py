@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, evolve, field, frozen
 
+from rackproof.checker.cores import available_cores
 from rackproof.model.kernel import Place, System
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.changes import Change, as_map, told
@@ -104,7 +105,7 @@ class Stack:
 
     mapping: the name or the file of one; None for what the files look like. retry_limit: of the
     frontend, where no log tells. timeouts: of this system, in seconds. one_host: whether all clocks
-    are one.
+    are one. workers: processes that read at a time; None for as many as there are cores.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Stack:
     retry_limit: int | None = None
     timeouts: Mapping[str, float] = field(factory=dict)
     one_host: bool = False
+    workers: int | None = None
 
     @property
     def against(self) -> str:
@@ -276,7 +278,9 @@ class Requests:
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        with Gathered(runs(self.path, self.mapping, doubt), everybody.learn) as requests:
+        processes = self.stack.workers or available_cores()
+        said = runs(self.path, self.mapping, doubt, processes=processes)
+        with Gathered(said, everybody.learn) as requests:
             self.settings = list(_settings(self.stack, everybody))
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit
