@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from rackproof.checker.conform.explain import explain
 from rackproof.checker.conform.forcing import forced_breaks
 from rackproof.checker.conform.outcome import Answer, Broken, Explained
+from rackproof.checker.conform.search import Limits
 from rackproof.checker.conform.telling import broken_sentence, written
 from rackproof.checker.conform.watch import Unexplained, by_witness
 from rackproof.checker.lockstep.machine import Found
@@ -18,6 +19,8 @@ from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Observation, Scope, holds
 from rackproof.model.kernel.evidence import Case
 
+LIMITS: Final = Limits(10_000)
+"""How much is looked at to tell of a failure: some seconds where little of a run is seen."""
 MOST_TOLD: Final = 4
 """How many of the parts of guards are told."""
 
@@ -47,12 +50,12 @@ class Judged:
 def judged(run: Lockstep, failure: Diverged) -> Judged:
     """Hold the record of a run against its world once more, this time with all that came later."""
     whole = _case(run, failure.seen is None or failure.seen.witness == run.implementation.outside)
-    explained = explain(whole, changes=True)
+    explained = explain(whole, LIMITS, changes=True)
     trace = run.watch.trace(run.watch.nodes[0])
     if explained.answer is Answer.REJECTED:
         trace = explained.trace
     seen = _from_outside(run, whole)
-    outside = explain(evolve(seen, ended=True)) if seen else None
+    outside = explain(evolve(seen, ended=True), LIMITS) if seen else None
     found = Judged(trace, explained, outside if _is_rejected(outside) else None)
     if failure.unexplained is None:
         return evolve(found, left=_left(run))
