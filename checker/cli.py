@@ -496,7 +496,9 @@ def conform(
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     if (stack is None) == (world is None):
-        raise click.UsageError("say what was recorded: --stack NAME, or --world FILE.py:NAME")
+        from rackproof.checker.conform.sources import what_to_say  # noqa: PLC0415
+
+        raise click.UsageError(what_to_say(paths))
     seconds = dict(_setting(text, "--timeout") for text in timeouts)
     source: Source
     if world is not None:

@@ -23,22 +23,24 @@ SHARE: Final = 20
 """For each change, so many times fewer states are looked at than for all of them."""
 
 
-def changes_that_explain(case: Case, limits: Limits) -> tuple[tuple[str, ...], int]:
-    """The changes, each as a scenario writes it, and of how many others it could not be told within
-    the limits, which are those of all of them together.
+def changes_that_explain(case: Case, limits: Limits) -> tuple[tuple[str, ...], int, int]:
+    """The changes, each as a scenario writes it; of how many others it could not be told within the
+    limits, which are those of all of them together; and how many were tried.
     """
-    left = limits.states
     known = switches(case.system)
-    limits = evolve(limits, states=left // SHARE)
-    found, untold = list[str](), 0
+    found, untold, tried, left = list[str](), 0, 0, limits.states
+    each = evolve(limits, states=left // SHARE)
     for words, system in _changed(known, _asked(case, known, limits)):
-        search = Search(Moves(system), Logs(case), case.ended, limits, hasty=True)
+        search = Search(Moves(system), Logs(case), case.ended, each, hasty=True)
         if left > 0 and search.run() is not None:
             found.append(words)
+            tried += 1
         elif left <= 0 or search.given_up is not None:
             untold += 1
+        else:
+            tried += 1
         left -= len(search.reached)
-    return tuple(found), untold
+    return tuple(found), untold, tried
 
 
 def _changed(known: Switches, asked: set[tuple[str, str]]) -> Iterator[tuple[str, System]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -96,6 +97,31 @@ def captures_in(paths: Iterable[Path]) -> Iterator[Path]:
         files = [one for one in inner if one.is_file() and one.suffix != ".md"]
         folders = [one for one in inner if one.is_dir() and not one.name.startswith(".")]
         yield from folders if folders and not files else [path]
+
+
+def what_to_say(paths: Iterable[str]) -> str:
+    """What is to be said where nobody said what was recorded, with what the files look like."""
+    from rackproof.scenarios.stacks import stack_names  # noqa: PLC0415
+
+    names = stack_names()
+    told = "say what was recorded: --stack NAME, or --world FILE.py:NAME"
+    stack = next((name for path in paths for name in _look(Path(path)) if name in names), None)
+    like = "" if stack is None else f"; the files look like those of --stack {stack}"
+    return f"{told}{like} (stacks: {', '.join(names)})"
+
+
+def _look(path: Path) -> Iterator[str]:
+    """The stack by whose mapping the files of a capture would be read."""
+    from rackproof.scenarios.recorded.kv import kv_mapping  # noqa: PLC0415
+    from rackproof.scenarios.recorded.reader import recognise  # noqa: PLC0415
+
+    for one in list(captures_in([path]))[:1] if path.exists() else []:
+        if one.is_file() and (mapping := kv_mapping(one)) is not None:
+            yield from (mapping, mapping.removesuffix("-kv"))
+        else:
+            with contextlib.suppress(InputError):
+                name = recognise(one).name
+                yield "dynamo" if name in ("otlp", "request-trace") else name
 
 
 @frozen
@@ -265,18 +291,26 @@ class Requests:
 
     def cases(self) -> Iterator[Case]:
         """Each request, in the world that it needs."""
+        from rackproof.scenarios.recorded.claims import claims_of, files_of  # noqa: PLC0415
+        from rackproof.scenarios.recorded.course import course  # noqa: PLC0415
         from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
         from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
+        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
         from rackproof.scenarios.recorded.reader import runs  # noqa: PLC0415
+        from rackproof.scenarios.recorded.sentences import sentences  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
+        from rackproof.scenarios.recorded.vocabulary import said  # noqa: PLC0415
 
-        everybody = Everybody()
+        everybody = Everybody(files=files_of(self.mapping), claims=claims_of(self.mapping))
 
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        with Gathered(runs(self.path, self.mapping, doubt), everybody.learn) as requests:
+        found_in = runs(self.path, self.mapping, doubt, speaks=said)
+        with Gathered(found_in, everybody.learn) as requests:
+            for place, words in everybody.contradictions:
+                self.tell(place, words)
             self.settings = list(_settings(self.stack, everybody))
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit
@@ -286,8 +320,15 @@ class Requests:
             for about, own in requests:
                 found = case(about, own, everybody, worlds)
                 self._count(own, found)
-                self._measure(own, everybody, faults)
-                yield evolve(found, called={**found.called, "request-0": f"request {about}"})
+                failures = migrations(own, faults, everybody.called, self.stack.one_host)
+                self.measured.add(failures, _prompt(own))
+                went = course(own, everybody, failures, everybody.retry_limit)
+                yield evolve(
+                    found,
+                    called={**found.called, "request-0": f"request {about}"},
+                    went=None if went is None or went.is_plain else str(went),
+                    sentences=sentences(about, own, everybody) if went is not None else {},
+                )
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
         tokens = [n.observation for n in own if n.observation.kind == "token"]
@@ -295,21 +336,8 @@ class Requests:
             self.labelled += 1
         elif tokens:
             self.counted += 1
-        witnesses = {witness for witness, _ in found.complete}
-        self.whole.update({_who(witness) for witness in witnesses})
+        self.whole.update(_whole(found.complete))
         self.clocks.update(dict.fromkeys(one.clock for one in own))
-
-    def _measure(
-        self, own: Sequence[Noted], everybody: Any, faults: Mapping[str, Sequence[Noted]]
-    ) -> None:
-        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
-
-        prompt = None
-        for one in own:
-            if one.observation.kind == "prompt":
-                prompt = int(one.observation.values.get("tokens", 0)) or None
-        found = migrations(own, faults, everybody.called, self.stack.one_host)
-        self.measured.add(found, prompt)
 
     def checked(self) -> Sequence[str]:
         """By what tokens are known, whose logs are whole, and which clocks there are."""
@@ -341,6 +369,7 @@ class Requests:
             )
         if self.labelled + self.counted > self.whole["worker"]:
             found.append("what workers emitted, where there is no record of theirs")
+        found += self.measured.untold()
         found.append("how long steps took (every order of steps counts)")
         return found
 
@@ -469,8 +498,25 @@ class Runs:
         return None
 
 
+def _prompt(own: Sequence[Noted]) -> int | None:
+    """How many tokens a request's prompt has, where that is told."""
+    told = [one.observation.values for one in own if one.observation.kind == "prompt"]
+    return int(told[-1].get("tokens", 0)) or None if told else None
+
+
 def _requests(number: int) -> str:
     return f"{number:,} request{'' if number == 1 else 's'}"
+
+
+def _whole(complete: Collection[tuple[str, str]]) -> set[str]:
+    """The witnesses whose log is whole: of those that have to be, in all kinds that are needed."""
+    from rackproof.scenarios.recorded.serving import NEEDED  # noqa: PLC0415
+
+    return {
+        _who(witness)
+        for witness, _ in complete
+        if all((witness, kind) in complete for kind in NEEDED.get(witness, ((),))[0])
+    }
 
 
 def _who(witness: str) -> str:

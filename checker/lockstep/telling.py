@@ -56,8 +56,11 @@ def judged(run: Lockstep, failure: Diverged) -> Judged:
     explained = explain(whole, LIMITS)
     trace = run.watch.trace(run.watch.nodes[0])
     if explained.answer is Answer.REJECTED:
-        changes, untold = changes_that_explain(whole, CHANGES)
-        explained, trace = evolve(explained, changes=changes, untold=untold), explained.trace
+        changes, untold, tried = changes_that_explain(whole, CHANGES)
+        explained, trace = (
+            evolve(explained, changes=changes, untold=untold, tried=tried),
+            explained.trace,
+        )
     seen = _from_outside(run, whole)
     outside = explain(evolve(seen, ended=True), LIMITS) if seen else None
     found = Judged(trace, explained, outside if _is_rejected(outside) else None)

@@ -89,12 +89,14 @@ class Evidence:
     something was observed though no transition allows it (such as a token that is delivered
     twice), of the state before; None where nothing is known of that. Both are plain functions, and
     decide nothing of what the world does. owed: the names of properties that say what whoever
-    writes must have got by the end of a record.
+    writes must have got by the end of a record. words: from a condition on fields to the same as
+    people say it; None where they have no other words for it.
     """
 
     records: Records
     forced: Callable[[Any, Observation], Any | None] | None = None
     owed: Collection[str] = ()
+    words: Callable[[str], str] | None = None
 
 
 def evidence_of(system: System) -> Evidence:
@@ -123,7 +125,8 @@ class Case:
     the record goes to the end of the run, so that what has not happened by then did not happen.
     numbered: what positions and numbers of tokens stand for in the logs, where some were taken out.
     key: the same for cases whose systems are the same, down to the names of their identifiers; None
-    where that is not known.
+    where that is not known. went: what became of it, in a line, where that did not go plainly well.
+    sentences: what is so where a property is broken, with the numbers of the logs, by its name.
     """
 
     name: str
@@ -135,3 +138,5 @@ class Case:
     ended: bool = False
     numbered: Mapping[int, int] = field(factory=dict)
     key: Hashable = None
+    went: str | None = None
+    sentences: Mapping[str, str] = field(factory=dict)

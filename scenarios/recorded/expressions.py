@@ -54,10 +54,20 @@ _FLAGS: Final = {"true": True, "false": False}
 
 @frozen
 class Value:
-    """A compiled value; ``needed`` is whether a line without it is worth a word."""
+    """A compiled value; ``needed`` is whether a line without it is worth a word, ``field`` the name
+    of the field where it is nothing but that.
+    """
 
     get: Get
     needed: bool = True
+    field: str | None = None
+
+    @property
+    def lacking(self) -> str:
+        """Why there is none, as far as that is known."""
+        if self.field is None:
+            return ""
+        return f": there is no field {self.field} (for the text write {{is: {self.field}}})"
 
 
 def text_of(value: Any) -> str:
@@ -161,7 +171,7 @@ def _short(place: Place) -> Value | None:
     if isinstance(place.value, bool | int):
         return Value(_constant(place.value))
     text = place.text("a field, or a number")
-    return None if text is None else Value(path(text))
+    return None if text is None else Value(path(text), field=text)
 
 
 def _constant(value: Any) -> Get:
@@ -251,14 +261,18 @@ def _otherwise(get: Get, place: Place) -> Get | None:
 
 
 def _shifted(get: Get, place: Place, sign: int) -> Get | None:
-    """A number with another added; where the other is not known, the sum is not known either."""
+    """A number with another added; where the other is not known, the sum is not known either, and
+    that is told of a field that a line should have.
+    """
     other = read_value(place)
     if other is None:
         return None
-    by = other.get
+    by, needed = other.get, place.is_scalar
 
     def shifted(record: Record, known: Known) -> Any:
         value, offset = get(record, known), by(record, known)
+        if needed and offset is None and value is not None:
+            raise Unfit(f"is not known, as there is no {place.value}")
         if value is None or offset is None:
             return None
         return number(value) + sign * number(offset)
@@ -361,7 +375,8 @@ def number(value: Any) -> int:
     raise Unfit(f"is no whole number: {shown(value)}")
 
 
-def _flag(value: Any) -> bool:
+def flag(value: Any) -> bool:
+    """True or false, also in quotes."""
     found = value if isinstance(value, bool) else _FLAGS.get(text_of(value).lower())
     if found is None:
         raise Unfit(f"is neither true nor false: {shown(value)}")
@@ -376,7 +391,7 @@ def digest(value: Any) -> str:
 _AS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "number": number,
     "text": text_of,
-    "flag": _flag,
+    "flag": flag,
     "digest": digest,
 }
 
