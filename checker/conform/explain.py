@@ -9,7 +9,7 @@ from attrs import evolve
 from rackproof.checker.conform.forcing import forced_breaks
 from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
-from rackproof.checker.conform.outcome import Answer, Broken, Explained
+from rackproof.checker.conform.outcome import Answer, Broken, Explained, lacking
 from rackproof.checker.conform.rejecting import after_that, rejection, stuck
 from rackproof.checker.conform.renaming import renamed
 from rackproof.checker.conform.search import Limits, Node, Search
@@ -49,7 +49,7 @@ def _explained(case: Case, limits: Limits, moves: Moves, changes: bool) -> Expla
         return _given_up(case, search)
     told = _rejected(case, search)
     if case.missing and _may_lack(case, limits, moves):
-        return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
+        return evolve(told, answer=Answer.INCONCLUSIVE, reason=lacking(case))
     if changes:
         from rackproof.checker.conform.changing import changes_that_explain  # noqa: PLC0415
 
@@ -67,9 +67,12 @@ def _told(case: Case, moves: Moves, node: Node, answer: Answer) -> Explained:
 
 def _accepted(case: Case, moves: Moves, node: Node) -> Explained:
     told = _told(case, moves, node, Answer.ACCEPTED)
-    told = evolve(told, broken=(*broken_on(moves, node), *_broken_at_rest(moves, node)))
-    if case.missing:
-        return evolve(told, answer=Answer.INCONCLUSIVE, reason=_lacking(case))
+    broken = broken_on(moves, node, case.complete)
+    told = evolve(told, broken=(*broken, *_broken_at_rest(moves, node)))
+    if case.missing or (case.stopped and case.still_open is None):
+        return evolve(told, answer=Answer.INCONCLUSIVE, reason=lacking(case))
+    if case.still_open is not None:
+        return evolve(told, answer=Answer.OPEN, reason=case.still_open)
     return told
 
 
@@ -109,7 +112,3 @@ def _may_lack(case: Case, limits: Limits, moves: Moves) -> bool:
         return False
     search = Search(moves, Logs(doubtful), case.ended, limits)
     return search.run() is not None or search.given_up is not None
-
-
-def _lacking(case: Case) -> str:
-    return f"there is no {', no '.join(case.missing)}"

@@ -65,7 +65,15 @@ def _looks(case: Case) -> Hashable:
         for log in case.logs
     )
     world: Hashable = case.system if case.key is None else case.key
-    return world, logs, case.complete, case.missing, case.ended
+    return (
+        world,
+        logs,
+        case.complete,
+        case.missing,
+        case.ended,
+        tuple(case.stopped),
+        case.still_open is None,
+    )
 
 
 def _items(values: Mapping[str, Value]) -> Hashable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rackproof.model.kernel import Observation, Record
-from rackproof.model.kernel.evidence import Case, Value, differing
+from rackproof.model.kernel.evidence import Case, Kinds, Value, differing
 
 Positions = tuple[int, ...]
 """How far into each log everything is explained."""
@@ -30,6 +30,10 @@ class Logs:
                 self._homes[key] = (*self._homes.get(key, ()), index)
         witnesses = [{each.witness for each in log} for log in case.logs]
         self._witnesses = witnesses
+        self._stopped = {
+            name: tuple(index for index, found in enumerate(witnesses) if name in found)
+            for name in case.stopped
+        }
         self._mixed = any(len(found) > 1 for found in witnesses)
 
     def is_complete(self, record: Record) -> bool:
@@ -61,8 +65,18 @@ class Logs:
         for log in self._homes.get(key, ()):
             if at[log] < self.end[log] and (observed := self.logs[log][at[log]]).fits(record):
                 yield (*at[:log], at[log] + 1, *at[log + 1 :]), ((observed, record),)
-        if key not in self.complete:
+        if key not in self.complete or self._is_stopped(record.witness, at):
             yield at, ()
+
+    def _is_stopped(self, witness: str, at: Positions) -> bool:
+        """Whether the log of a witness stops here, so that it says no more of anything."""
+        logs = self._stopped.get(witness)
+        return logs is not None and all(at[log] == self.end[log] for log in logs)
+
+    @property
+    def complete_to_the_end(self) -> Kinds:
+        """The witnesses and kinds of which all is recorded that there is after the logs."""
+        return frozenset(key for key in self.complete if key[0] not in self._stopped)
 
     def _several(self, queues: list[list[Record]], at: Positions, pairs: Pairs) -> Iterator[Way]:
         """Each witness writes in its order; who comes first of two in one log is open."""

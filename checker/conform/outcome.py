@@ -16,7 +16,14 @@ class Answer(Enum):
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
+    OPEN = "open"
+    """The model explains all that was recorded of it, and it is not over."""
     INCONCLUSIVE = "inconclusive"
+
+    @property
+    def words(self) -> str:
+        """What is said of a case."""
+        return "open at the end of the record" if self is Answer.OPEN else self.value
 
 
 @frozen
@@ -102,3 +109,10 @@ class Explained:
     def place(self) -> Place | None:
         """Where the record goes wrong, if it does."""
         return self.rejection.at.place if self.rejection else None
+
+
+def lacking(case: Case) -> str:
+    """Why nothing is accepted, whatever explains the record."""
+    stops = [f"the log of the {who} stops at {place}" for who, place in case.stopped.items()]
+    missing = [f"there is no {', no '.join(case.missing)}"] if case.missing else []
+    return "; ".join([*stops, *missing])

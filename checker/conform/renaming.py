@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import evolve
 
-from rackproof.checker.conform.outcome import Allowed, Explained, Rejection
+from rackproof.checker.conform.outcome import Allowed, Answer, Explained, Rejection, lacking
 from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case
 
@@ -76,6 +76,13 @@ def _rejection(found: Rejection, said: Callable[[str], str]) -> Rejection:
     return evolve(found, expected=expected, failed=tuple(map(said, found.failed)))
 
 
+def _reason(found: Explained, case: Case) -> str | None:
+    """Why it is not accepted: what the other case lacks, where this one lacks the same."""
+    if found.answer is Answer.OPEN:
+        return case.still_open
+    return lacking(case) if found.reason == lacking(found.case) else found.reason
+
+
 def retold(found: Explained, case: Case) -> Explained:
     """The same of a case whose logs say the same, elsewhere and at other times."""
     pairs = zip(found.case.logs, case.logs, strict=True)
@@ -87,6 +94,7 @@ def retold(found: Explained, case: Case) -> Explained:
     return evolve(
         found,
         case=case,
+        reason=_reason(found, case),
         written=tuple(tuple(map(at, each)) for each in found.written),
         rejection=found.rejection and evolve(found.rejection, at=at(found.rejection.at)),
         broken=tuple(evolve(each, at=each.at and at(each.at)) for each in found.broken),

@@ -80,7 +80,7 @@ class Search:
     def __init__(self, moves: Moves, logs: Logs, ended: bool, limits: Limits) -> None:
         """Nothing is looked at yet. ended: whether a run must be over with its record."""
         self.moves, self.logs, self.limits = moves, logs, limits
-        self.stops = Stops(moves, logs.complete) if ended else None
+        self.stops = Stops(moves, logs.complete_to_the_end) if ended else None
         self.reached: list[Node] = []
         self.given_up: str | None = None
         self._deadline = None if limits.seconds is None else time.monotonic() + limits.seconds

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, evolve, field, frozen
 
+from rackproof.checker.cores import available_cores
 from rackproof.model.kernel import Place, System
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.changes import Change, as_map, told
@@ -130,7 +131,7 @@ class Stack:
 
     mapping: the name or the file of one; None for what the files look like. retry_limit: of the
     frontend, where no log tells. timeouts: of this system, in seconds. one_host: whether all clocks
-    are one.
+    are one. workers: processes that read at a time; None for as many as there are cores.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Stack:
     retry_limit: int | None = None
     timeouts: Mapping[str, float] = field(factory=dict)
     one_host: bool = False
+    workers: int | None = None
 
     @property
     def against(self) -> str:
@@ -307,7 +309,8 @@ class Requests:
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        found_in = runs(self.path, self.mapping, doubt, speaks=said)
+        processes = self.stack.workers or available_cores()
+        found_in = runs(self.path, self.mapping, doubt, speaks=said, processes=processes)
         with Gathered(found_in, everybody.learn) as requests:
             for place, words in everybody.contradictions:
                 self.tell(place, words)

@@ -34,7 +34,7 @@ def status_of(found: Explained, known: frozenset[str] = frozenset()) -> Status:
     """The exit status that a case asks for; known: properties whose violation is no news."""
     if found.answer is Answer.REJECTED or any(one.prop not in known for one in found.broken):
         return Status.VIOLATED
-    return Status.INCONCLUSIVE if found.answer is Answer.INCONCLUSIVE else Status.OK
+    return Status.OK if found.answer is Answer.ACCEPTED else Status.INCONCLUSIVE
 
 
 def is_plain(found: Explained) -> bool:
@@ -51,7 +51,8 @@ def kind_of(found: Explained) -> Kind:
     failed = (_shape(text, found) for text in rejection.failed) if rejection else ()
     at = (rejection.at.kind, *failed) if rejection else ()
     broken = tuple((one.prop, one.predicted) for one in found.broken)
-    return (found.answer, at, broken, _shape(found.reason or "", found))
+    reason = "" if found.answer is Answer.OPEN else _shape(found.reason or "", found)
+    return (found.answer, at, broken, reason)
 
 
 def _shape(text: str, found: Explained) -> str:

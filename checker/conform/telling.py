@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from rackproof.checker.conform.matching import misread
 from rackproof.checker.conform.moves import Move, Moves
@@ -12,7 +12,9 @@ from rackproof.checker.conform.outcome import Broken, Misattributed
 from rackproof.checker.conform.search import Node
 from rackproof.checker.trace import Step, Trace
 from rackproof.model.kernel import Observation, Property, Record, System
-from rackproof.model.kernel.evidence import Value
+from rackproof.model.kernel.evidence import Kinds, Value
+
+NO_KINDS: Final[Kinds] = frozenset()
 
 
 def written(told: Record | Observation) -> str:
@@ -70,17 +72,30 @@ def broken_sentence(system: System, prop: Property, state: Any) -> str:
     return " ".join(Trace(system, (last,)).broken(prop)) or f"This does not hold: {prop.statement}"
 
 
-def broken_on(moves: Moves, node: Node) -> tuple[Broken, ...]:
-    """The properties that fail on the run to a node, each where it first does."""
-    path, found = node.path, dict[Property, Broken]()
+def broken_on(moves: Moves, node: Node, complete: Kinds = NO_KINDS) -> tuple[Broken, ...]:
+    """The properties that fail on the run to a node, each where it first does.
+
+    Not those that fail by a step of which a witness that writes all of these kinds wrote nothing:
+    its log stops before.
+    """
+    path, found, unwritten = node.path, dict[Property, Broken](), set[Property]()
     nodes = [path[0].parent, *path] if path else [node]
     for index, here in enumerate(nodes):
         assert here is not None
         for prop in moves.system.properties:
-            if prop in moves.broken(here.state) and prop not in found:
+            if prop in moves.broken(here.state) and prop not in [*found, *unwritten]:
+                if _is_unwritten(here, complete):
+                    unwritten.add(prop)
+                    continue
                 sentence = broken_sentence(moves.system, prop, moves.states[here.state])
                 found[prop] = Broken(prop.name, sentence, _at(nodes[index:]), predicted=True)
     return tuple(found.values())
+
+
+def _is_unwritten(node: Node, complete: Kinds) -> bool:
+    records = node.move.records if node.move else ()
+    seen = [record for _, record in node.pairs]
+    return any((each.witness, each.kind) in complete and each not in seen for each in records)
 
 
 def _at(nodes: Sequence[Node | None]) -> Observation | None:

@@ -123,10 +123,13 @@ class Case:
     happen; steps of other kinds are filled in freely. called: what identifiers of the system are
     called in the logs. missing: logs without which nothing is accepted, in words. ended: whether
     the record goes to the end of the run, so that what has not happened by then did not happen.
-    numbered: what positions and numbers of tokens stand for in the logs, where some were taken out.
-    key: the same for cases whose systems are the same, down to the names of their identifiers; None
-    where that is not known. went: what became of it, in a line, where that did not go plainly well.
-    sentences: what is so where a property is broken, with the numbers of the logs, by its name.
+    stopped: the witnesses whose log stops before the run is over, each with where; what they would
+    have written after that is not known. still_open: where the run stands at the end of the record,
+    in words, if it is not over by then. numbered: what positions and numbers of tokens stand for in
+    the logs, where some were taken out. key: the same for cases whose systems are the same, down to
+    the names of their identifiers; None where that is not known. went: what became of it, in a
+    line, where that did not go plainly well. sentences: what is so where a property is broken, with
+    the numbers of the logs, by its name.
     """
 
     name: str
@@ -136,6 +139,8 @@ class Case:
     called: Mapping[str, str] = field(factory=dict)
     missing: tuple[str, ...] = ()
     ended: bool = False
+    stopped: Mapping[str, Place | None] = field(factory=dict)
+    still_open: str | None = None
     numbered: Mapping[int, int] = field(factory=dict)
     key: Hashable = None
     went: str | None = None

@@ -8,7 +8,7 @@ kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from attrs import define, field, frozen
@@ -204,10 +204,10 @@ class Everybody:
         return any(worker.role == PREFILL for worker in self.known.values())
 
     @property
-    def workers(self) -> list[str]:
+    def workers(self) -> Collection[str]:
         """Every worker that the logs name, in the order in which they do."""
         self._sort()
-        return list(self._aliases)
+        return self._aliases.keys()
 
     def fails_others(self, name: str, about: str) -> bool:
         """Whether a worker failed a request other than this."""

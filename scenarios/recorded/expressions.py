@@ -93,6 +93,7 @@ def path(name: str) -> Get:
     if len(parts) == 1:
         return lambda record, _known: record.get(name)
     steps = [int(part) if part.isdecimal() else part for part in parts]
+    with_dots = _with_dots(parts)
     last: tuple[Record | None, Any] = None, None
 
     def get(record: Record, _known: Known) -> Any:
@@ -105,25 +106,35 @@ def path(name: str) -> Get:
             for step in steps:
                 found = found[step]
         except (KeyError, IndexError, TypeError):
-            found = _walk(record, parts) if _has_dots(record, parts) else None
+            found = _walk(record, parts) if _has_dots(record, with_dots) else None
         last = record, found
         return found
 
     return get
 
 
-def _has_dots(record: Record, parts: Sequence[str]) -> bool:
+def _with_dots(parts: Sequence[str]) -> Sequence[tuple[str, int | None, frozenset[str]]]:
+    """The parts of a path, each as an index too, with the names with dots that a field may have
+    instead of it.
+    """
+    return [
+        (part, int(part) if part.isdecimal() and len(part) < 10 else None, heads(parts[at:], 2))
+        for at, part in enumerate(parts)
+    ]
+
+
+def _has_dots(record: Record, parts: Sequence[tuple[str, int | None, frozenset[str]]]) -> bool:
     """Whether a field on the way, or where it ends, has dots in its name."""
     node: Any = record
-    for depth, part in enumerate(parts):
-        if type(node) is list:
-            node = node[int(part)] if part.isdecimal() and int(part[:9]) < len(node) else None
-        elif type(node) is not dict:
-            return False
-        elif not heads(parts[depth:], 2).isdisjoint(node):
-            return True
-        else:
+    for part, index, dotted in parts:
+        if type(node) is dict:
+            if not dotted.isdisjoint(node):
+                return True
             node = node.get(part)
+        elif type(node) is list:
+            node = node[index] if index is not None and index < len(node) else None
+        else:
+            return False
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from rackproof.model.evidence.client import CLIENT
@@ -82,4 +82,20 @@ def _failures(story: Story) -> Iterator[tuple[str, bool]]:
 def _may_leave(story: Story) -> bool:
     left = any(seen.kind == "left" for seen in story.client)
     cancelled = any(seen.values.get("outcome") == "cancelled" for seen in story.frontend)
-    return left or cancelled or "left" not in story.complete(CLIENT)
+    return left or cancelled or "left" not in story.written_whole(CLIENT)
+
+
+def spared(story: Story) -> Callable[[str], bool]:
+    """Which workers need no fault that nobody wrote down: where every failure was, those that did
+    not fail the request, unless the request ended for want of a worker, or discovery lost one.
+    """
+    whole_log = {"dispatch", "failed"} <= story.complete(FRONTEND)
+    if not whole_log or story.is_failed or story.everybody.is_disaggregated:
+        return lambda _name: False
+    called = story.everybody.called
+    failed = {called(values.get("worker", "")) for values in story.failed}
+
+    def never_fails(name: str) -> bool:
+        return name not in failed and not story.done_to([name], DISCOVERY)
+
+    return never_fails

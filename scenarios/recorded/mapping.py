@@ -202,6 +202,11 @@ class Section:
     strict: bool = False
     rules: tuple[Rule, ...] = ()
 
+    @property
+    def teaches(self) -> bool:
+        """Whether other files are read with what these say."""
+        return any(rule.learn for rule in self.rules)
+
 
 @lru_cache(maxsize=64)
 def chooser(rules: tuple[Rule, ...]) -> Choose:

@@ -10,11 +10,11 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
@@ -90,8 +90,10 @@ def runs(
     doubt: TellDoubt,
     options: Mapping[str, Any] | None = None,
     speaks: Speaks | None = None,
+    processes: int = 1,
 ) -> Iterator[Run]:
-    """What a folder (or one file) says, with notes that follow one another as one.
+    """What a folder (or one file) says, with notes that follow one another as one; processes: how
+    many may read at a time, which makes no difference but to the time it takes.
 
     Where a file says every record of some kinds (``complete`` of the mapping) and was read without
     a doubt, this is noted too, as a fact. speaks: what there is to say; where it is given, anything
@@ -101,8 +103,13 @@ def runs(
     """
     files = find(path, mapping)
     reading = _Reading(mapping, mapping.given(options or {}), doubt, speaks=speaks)
-    found = chain.from_iterable(map(reading.file, files))
-    return found if mapping.name in bundled() else chain(found, _unused(reading, files))
+    if mapping.name not in bundled():  # which rules no line met is known where all lines are read
+        return chain(reading.files(files), _unused(reading, files))
+    alike = groupby(files, key=lambda found: found.section.teaches)
+    return chain.from_iterable(
+        reading.files(same) if teaches else reading.beside(list(same), processes)
+        for teaches, same in alike
+    )
 
 
 def _unused(reading: _Reading, files: Sequence[Found]) -> Iterator[Run]:
@@ -189,6 +196,21 @@ class _Reading:
     tables: dict[str, dict[str, Any]] = field(factory=dict)
     memories: dict[str, dict[str, Any]] = field(factory=dict)
     used: set[tuple[str, int]] = field(factory=set)
+
+    def files(self, files: Iterable[Found]) -> Iterator[Run]:
+        """What files say, one after the other."""
+        return chain.from_iterable(map(self.file, files))
+
+    def beside(self, files: Sequence[Found], processes: int) -> Iterator[Run]:
+        """The same of files that teach nothing, in several processes."""
+        if processes < 2:
+            return self.files(files)
+        from rackproof.scenarios.recorded.beside import beside  # noqa: PLC0415
+
+        def read(numbers: Sequence[int], doubt: TellDoubt) -> Iterator[Run]:
+            return evolve(self, doubt=doubt).files(files[number] for number in numbers)
+
+        return beside([found.file for found in files], read, self.doubt, processes)
 
     def file(self, found: Found) -> Iterator[Run]:
         self.memories.clear()

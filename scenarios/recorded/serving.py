@@ -27,11 +27,11 @@ from rackproof.model.kernel import Observation
 from rackproof.model.kernel.evidence import Case, Value
 from rackproof.scenarios.recorded.collapse import Numbers, numbers
 from rackproof.scenarios.recorded.everybody import PREFILL, Everybody
-from rackproof.scenarios.recorded.faults import faults
+from rackproof.scenarios.recorded.faults import faults, spared
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.seats import names, seats
 from rackproof.scenarios.recorded.shapes import Shape, Worlds
-from rackproof.scenarios.recorded.story import NUMBERS, Story, whole
+from rackproof.scenarios.recorded.story import NOBODY, NUMBERS, Story, whole
 
 TOKENS: Final = ("token", "emitted")
 WORKERS: Final = ("worker", "from")
@@ -116,6 +116,7 @@ def case(
         counted=story.more is not None and story.more is not True,
         malformed=_is_malformed(story),
         blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
+        spared=() if _is_operated(story) else _indices(called, spared(story)),
         done_for=_indices(called, lambda name: _is_done_for(story, name)),
         used=_used(story, called, worlds, kept) if collapsed else (),
         billed=None if story.more is None and story.is_billed else story.is_billed,
@@ -128,6 +129,8 @@ def case(
         called={name: log for log, name in called.items()},
         missing=tuple(_missing(story, retries > worlds.most_retries, apart=PREFILL in seated)),
         ended=_is_ended(story),
+        stopped={called.get(who, who): place for who, place in story.stopped.items()},
+        still_open=story.standing,
         numbered=kept.originals,
         key=(worlds, shape),
     )
@@ -162,6 +165,11 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     return int((ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers)
 
 
+def _is_operated(story: Story) -> bool:
+    """Whether it was written down what was done to workers."""
+    return "crash" in story.everybody.complete.get(OPERATOR, NOBODY)
+
+
 def _indices(called: Mapping[str, str], test: Callable[[str], bool]) -> tuple[int, ...]:
     return tuple(index for index, name in enumerate(called) if test(name))
 
@@ -183,17 +191,21 @@ def _is_malformed(story: Story) -> bool:
 
 def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     named = {CLIENT: CLIENT, FRONTEND: FRONTEND, OPERATOR: OPERATOR, **called}
-    return frozenset((name, kind) for who, name in named.items() for kind in story.complete(who))
+    return frozenset(
+        (name, kind) for who, name in named.items() for kind in story.written_whole(who)
+    )
 
 
 def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
     for who, (kinds, *_) in NEEDED.items():
-        lacking = kinds - story.complete(who)
+        lacking = kinds - story.written_whole(who)
         if lacking and story.is_unnamed(who):
             yield UNNAMED[who].format(file=_file(story, who)) + _candidates(story, who)
         elif lacking:
             yield _lacking(story, who, lacking)
+    if "operator" in story.everybody.spoilt:
+        yield "whole log of the operator: some of what was done to workers could not be read"
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
     if apart and [seen.kind for seen in story.frontend] == ["over"]:

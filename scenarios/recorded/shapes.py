@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
-from rackproof.model.kernel import Property, System, Transition, environment, transition
+from rackproof.model.kernel import Kind, Property, System, Transition, environment, transition
 from rackproof.model.kernel.properties import Predicate
 from rackproof.model.marks import restore
 from rackproof.model.protocol import Protocol, Replay, with_mechanisms
@@ -31,10 +31,10 @@ class Shape:
     roles: how many workers there are of each. faults: how often each may happen. counted: whether
     the frontend counts the usage itself, as it does where a worker reports none. malformed: whether
     workers refuse the request as it is. blamed: the workers that fail other requests too. done_for:
-    those that died for good, and to which the request was not sent again. used: by attempt, the
-    first position of which no token can have come to the client; those behind the last have none.
-    billed: whether the client was told of a usage, so that it can be wrong; None where it was, and
-    nobody knows how much it should be.
+    those that died for good, and to which the request was not sent again. spared: those to which no
+    fault happens. used: by attempt, the first position of which no token can have come to the
+    client; those behind the last have none. billed: whether the client was told of a usage, so that
+    it can be wrong; None where it was, and nobody knows how much it should be.
     """
 
     roles: tuple[tuple[str, int], ...]
@@ -46,6 +46,7 @@ class Shape:
     malformed: bool = False
     blamed: tuple[int, ...] = ()
     done_for: tuple[int, ...] = ()
+    spared: tuple[int, ...] = ()
     used: tuple[int, ...] = ()
     billed: bool | None = True
 
@@ -129,7 +130,7 @@ class Worlds:
         system = bundled_setting(changed, Path()).system
         narrowed = {restore.name: _spared(shape.done_for), emit.name: _useful(shape.used)}
         possible = [
-            narrowed.get(item.name, item)
+            _sparing(shape.spared, narrowed.get(item.name, item))
             for item in system.transitions
             if _is_possible(system, item)
         ]
@@ -152,6 +153,19 @@ def _spared(workers: Collection[int]) -> Transition[..., Any]:
         return None if worker in workers else restore(world, worker)
 
     return evolve(restore, function=others) if workers else restore
+
+
+def _sparing(workers: Collection[int], item: Transition[..., Any]) -> Transition[..., Any]:
+    """A fault of one worker, which does not happen to some; anything else as it is."""
+    of_worker = item.kind is Kind.FAULT and dict(item.parameters) == {"worker": Workers}
+    if not workers or not of_worker:
+        return item
+
+    @wraps(item.function)
+    def of_others(world: World, worker: int) -> World | None:
+        return None if worker in workers else item.function(world, worker)
+
+    return evolve(item, function=of_others)
 
 
 def _useful(used: Sequence[int]) -> Transition[..., Any]:

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
-from rackproof.model.kernel import Observation
+from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.everybody import DAMAGED, EVERYBODY, FACTS, Everybody
 from rackproof.scenarios.recorded.noted import Noted
@@ -20,6 +20,11 @@ from rackproof.scenarios.recorded.noted import Noted
 NOBODY: Final[frozenset[str]] = frozenset()
 NUMBERS: Final = frozenset({"position", "delivered", "start", "completion", "tokens", "number"})
 """Values that are a position of the output, or a number of tokens."""
+_ENDS: Final = {
+    CLIENT: frozenset({"finish", "error", "end", "left"}),
+    FRONTEND: frozenset({"done", "over"}),
+}
+"""What is written once a request is over, by who writes it."""
 _NO_WORKERS: Final = (CLIENT, FRONTEND, OPERATOR, DISCOVERY)
 
 
@@ -70,7 +75,26 @@ class Story:
     @cached_property
     def workers(self) -> dict[str, list[Noted]]:
         """What workers wrote down, by their names."""
-        return {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
+        logs = {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
+        return {name: notes for name, notes in logs.items() if name not in self.unplaced}
+
+    @cached_property
+    def sent_to(self) -> list[str]:
+        """The workers that the frontend sent it to, one for each time."""
+        sent = (seen for seen in self.frontend if seen.kind in ("dispatch", "decode"))
+        return [
+            self.everybody.called(seen.values["worker"]) for seen in sent if "worker" in seen.values
+        ]
+
+    @cached_property
+    def unplaced(self) -> frozenset[str]:
+        """The workers that wrote of it, and of which nobody knows whether they are among those that
+        it was sent to: the frontend calls these by names that nobody else has for a worker.
+        """
+        sent, known = set(self.sent_to), self.everybody.known
+        logs = self.of.keys() - set(_NO_WORKERS) - sent
+        unknown = any(name not in known and name not in self.of for name in sent)
+        return frozenset(logs) if unknown else NOBODY
 
     def complete(self, who: str) -> frozenset[str]:
         """The kinds of which every record of a witness is there.
@@ -78,6 +102,11 @@ class Story:
         A log that is whole says nothing of a request that it may know under another name: whoever
         writes for all requests must speak of this one, or another of them.
         """
+        cut = who in self.stopped and not self.is_open
+        return NOBODY if cut else self.written_whole(who)
+
+    def written_whole(self, who: str) -> frozenset[str]:
+        """The same, up to where the log of a witness stops."""
         if not {who, EVERYBODY}.isdisjoint(self.spoilt | self.everybody.spoilt):
             return NOBODY
         kinds = self.whole.get(who, NOBODY)
@@ -86,6 +115,29 @@ class Story:
         if who == CLIENT and not any(seen.kind == "usage" for seen in self.client):
             kinds -= {"usage"}  # which only those get that asked for it
         return kinds
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither the client nor the frontend tells how the request ended."""
+        return not any(map(self._is_through_with_it, _ENDS))
+
+    @cached_property
+    def stopped(self) -> dict[str, Place | None]:
+        """Whose logs stop before the request is over, each by its last record: all of them where
+        nobody tells how it ended, and otherwise those of a client or a frontend that do not.
+        """
+        found = [
+            who
+            for who in _ENDS
+            if who in self.of
+            and not self._is_through_with_it(who)
+            and _ENDS[who] & self.written_whole(who)
+        ]
+        found += self.workers if self.is_open else ()
+        return {who: self.of[who][-1].observation.place for who in found}
+
+    def _is_through_with_it(self, who: str) -> bool:
+        return any(noted.observation.kind in _ENDS[who] for noted in self.of.get(who, ()))
 
     def is_unnamed(self, who: str) -> bool:
         """Whether a client and a frontend wrote of requests, and one of them not of this one."""
@@ -97,6 +149,23 @@ class Story:
     @property
     def _is_known(self) -> bool:
         return FRONTEND in self.of or bool(self.workers)
+
+    @property
+    def standing(self) -> str | None:
+        """Where a request stands that is not over, in words."""
+        if not self.is_open:
+            return None
+        last = next((seen for seen in reversed(self.client) if seen.kind == "token"), None)
+        return ", ".join([_last_token(last, len(self.tokens)), *self._whereabouts()])
+
+    def _whereabouts(self) -> Iterator[str]:
+        """Its worker, and what was last done to that."""
+        workers = list(self.involved)
+        if not workers:
+            return
+        deeds = [noted.observation for noted in self.deeds(workers[-1:])]
+        did = f": {deeds[-1].kind} at {deeds[-1].place}" if deeds else ""
+        yield f"its worker {workers[-1]}{did}"
 
     # -- tokens -------------------------------------------------------------------------------
 
@@ -142,10 +211,15 @@ class Story:
 
     @property
     def _emitted(self) -> int:
-        """How far workers say that they came."""
-        notes = (each.observation for log in self.workers.values() for each in log)
-        told = (seen.values.get("position") for seen in notes if seen.kind == "emitted")
-        return max((int(position) + 1 for position in told if position is not None), default=0)
+        """How far workers say that they came, but for attempts that began behind the end."""
+        most = 0
+        for log in self.workers.values():
+            start = 0
+            for seen in (each.observation for each in log):
+                start = int(seen.values.get("start", start))
+                if seen.kind == "emitted" and start < self._length:
+                    most = max(most, int(seen.values.get("position", -1)) + 1)
+        return most
 
     @property
     def _is_finished(self) -> bool:
@@ -270,6 +344,12 @@ def _ended_badly(noted: Noted) -> Noted:
     if seen.kind != "finish" or seen.aside.get("reason") not in BAD_ENDS:
         return noted
     return evolve(noted, observation=evolve(seen, kind="error", aside={}))
+
+
+def _last_token(last: Observation | None, count: int) -> str:
+    if last is None:
+        return "no token came"
+    return f"last token {last.values.get('position', count - 1)} at {last.place}"
 
 
 def sound(noted: Noted) -> Noted:

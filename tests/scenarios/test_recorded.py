@@ -744,7 +744,7 @@ files:
         observe: client/token
         for-all: true
         values: {position: one.at.position}
-      - {observe: client/end, for-all: true, values: {position: one.at.position}}
+      - {observe: client/token, for-all: true, values: {position: one.at.position}}
 """)
     tokens = [{"at": {"position": position}} for position in (3, 1, 2)]
     (tmp_path / "a.log").write_text(json.dumps({"tokens": tokens, "one": {"at": {"position": 9}}}))

@@ -56,7 +56,7 @@ def verdict(tally: Tally, noun: str, failed: bool = False) -> str:
     if not tally.count:
         return f"there is no {noun} in it"
     found = tally.answers
-    parts = (f"{found[answer]:,} {answer.value}" for answer in Answer if found[answer])
+    parts = (f"{found[answer]:,} {answer.words}" for answer in Answer if found[answer])
     told = f"{counted(tally.count, noun)}: {', '.join(parts)}"
     broken = ", ".join(_broken_by(tally, noun))
     return f"{told}; broken: {broken}" if broken else told
@@ -83,7 +83,7 @@ def _by_property(tally: Tally) -> dict[str, int]:
 
 def title(found: Explained, noun: str) -> str:
     """A case and what became of it."""
-    told = f"{noun} {found.case.name} is {found.answer.value}"
+    told = f"{noun} {found.case.name} is {found.answer.words}"
     breaks = ", ".join(dict.fromkeys(one.prop for one in found.broken))
     where = f" at {found.place}" if found.place else ""
     and_so = f", {'and' if found.answer is Answer.ACCEPTED else 'which'} breaks {breaks}"
@@ -109,7 +109,9 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     """All that is to be told of a case. every: also what is much."""
     if found.rejection is not None:
         yield from _rejected(found.rejection, found.case, every)
-    if found.case.missing:
+    if found.answer is Answer.OPEN:
+        yield Part(f"{found.reason}", ())
+    elif found.case.missing and not found.case.stopped:
         yield Part("inconclusive, as there is no", found.case.missing)
     elif found.reason is not None:
         yield Part(f"inconclusive: {found.reason}", ())
