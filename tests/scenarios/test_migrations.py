@@ -130,4 +130,4 @@ def test_the_table_has_a_row_for_each_way_and_nothing_where_nothing_is_known() -
     assert timed_out["prefill_predicted_s"] > 0
     assert unknown["detection_p50_s"] is None
     assert unknown["detection_predicted_most_s"] is None
-    assert any("was noticed, of 1 attempt" in note for note in table.notes)
+    assert any("was noticed, of 1 attempt" in why for why in stalls.untold())
