@@ -2,7 +2,8 @@
 
 Of several runs the one is found that breaks the fewest properties; then that takes the fewest steps
 that nobody owes and no log tells of, such as a crash; then to which the least of what logs say
-beside is wrong. So what the found run has of these, every other has some of too.
+beside is wrong. So what the found run has of these, every other has some of too; of the latter two that holds where a
+run is found soon, and otherwise the first one is taken that breaks the fewest properties.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from rackproof.checker.conform.matching import Logs, Pairs, Positions, misread
 from rackproof.checker.conform.moves import Move, Moves
 from rackproof.checker.conform.stopping import MOST, Stop, Stops
 from rackproof.model.kernel import Property
+
+PATIENT: Final = 400
+"""States after which a run is sought that explains the record, whatever else it assumes."""
+
+PAYS: Final = 3
+"""Observations that a step which no log tells of has to explain from then on."""
 
 NONE: Final[frozenset[Property]] = frozenset()
 
@@ -65,6 +72,14 @@ class Node:
         return len(self.broken), self.assumed, self.wrong, -self.explained, self.depth
 
     @property
+    def promise(self) -> tuple[int, ...]:
+        """The less, the sooner it is looked at once much was: a step that nobody owes must be worth
+        some observations.
+        """
+        worth = PAYS * self.assumed - self.explained
+        return len(self.broken), worth, self.assumed, self.wrong, self.depth
+
+    @property
     def path(self) -> list[Node]:
         """The nodes on the way here, without the first one."""
         found, node = list[Node](), self
@@ -95,7 +110,12 @@ class Search:
             starts = [Node(0, self.logs.start, self.moves.broken(0))]
         pending = [(node.key, next(count), node) for node in starts]
         heapq.heapify(pending)
+        hasty = False
         while pending:
+            if not hasty and len(self.reached) >= PATIENT:
+                hasty = True
+                pending = [(node.promise, order, node) for _, order, node in pending]
+                heapq.heapify(pending)
             _, _, node = heapq.heappop(pending)
             if node.stop is not None:
                 return node
@@ -105,7 +125,8 @@ class Search:
                 break
             self._settle(node)
             for after in self._onwards(node):
-                heapq.heappush(pending, (after.key, next(count), after))
+                key = after.promise if hasty else after.key
+                heapq.heappush(pending, (key, next(count), after))
         if self.given_up is None and self.stops is not None and self.stops.given_up:
             self.given_up = f"it takes more than {MOST:,} states to tell how the run goes on"
         return None

@@ -53,6 +53,7 @@ MOST_HELD: Final = 10_000
 """How many notes wait for the line that says which request they are of."""
 MOST_REMEMBERED: Final = 200_000
 """Of how many requests at a time something is remembered."""
+PACKED: Final = ".gz"
 MOST_VALUE: Final = 4096
 MOST_AT_ONCE: Final = 1_000_000
 """How many observations a line may tell of by their number."""
@@ -93,7 +94,7 @@ def runs(
     a doubt, this is noted too, as a fact. ``InputError`` where there is nothing that the mapping
     reads, or an option that it does not know.
     """
-    files = find(path, mapping)
+    files = _once(find(path, mapping), doubt)
     reading = _Reading(mapping, mapping.given(options or {}), doubt)
     return chain.from_iterable(reading.file(found) for found in files)
 
@@ -115,6 +116,17 @@ def find(path: Path, mapping: MappingFile) -> tuple[Found, ...]:
         what = f"nothing that the mapping {mapping.name} reads (it looks for {shapes(mapping)})"
         raise InputError(f"{path}: there is {what}")
     return tuple(found)
+
+
+def _once(files: Sequence[Found], doubt: TellDoubt) -> Iterator[Found]:
+    """The files, without packed ones that lie beside the same file unpacked."""
+    plain = {found.file for found in files}
+    for found in files:
+        packed = found.file.suffix == PACKED
+        if packed and (same := found.file.with_suffix("")) in plain:
+            doubt(Doubt(Place(str(found.file)), f"lies beside {same.name}, which is read instead"))
+        else:
+            yield found
 
 
 def _alone(path: Path, mapping: MappingFile) -> Found:
