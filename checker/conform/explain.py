@@ -25,6 +25,9 @@ from rackproof.model.kernel.evidence import Case
 
 DEFAULT: Final = Limits()
 
+MOST_UNTOLD: Final = 1_000
+"""States that are looked at where logs are missing, so that very much may have happened."""
+
 
 def explain(
     case: Case, limits: Limits = DEFAULT, *, changes: bool = False, moves: Moves | None = None
@@ -41,6 +44,8 @@ def explain(
 
 def _explained(case: Case, limits: Limits, moves: Moves, changes: bool) -> Explained:
     """What came of a case, under the names of its system."""
+    if case.missing:  # so that it is not accepted, whatever is found
+        limits = evolve(limits, states=min(limits.states, MOST_UNTOLD))
     search = Search(moves, Logs(case), case.ended, limits)
     found = search.run()
     if found is not None:

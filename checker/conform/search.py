@@ -2,7 +2,9 @@
 
 Of several runs the one is found that breaks the fewest properties; then that takes the fewest steps
 that nobody owes and no log tells of, such as a crash; then to which the least of what logs say
-beside is wrong. So what the found run has of these, every other has some of too.
+beside is wrong. So what the found run has of these, every other has some of too; of the latter two
+that holds where a run is found soon, and otherwise the first one is taken that breaks the fewest
+properties.
 """
 
 from __future__ import annotations
@@ -20,6 +22,12 @@ from rackproof.checker.conform.matching import Logs, Pairs, Positions, misread
 from rackproof.checker.conform.moves import Move, Moves
 from rackproof.checker.conform.stopping import MOST, Stop, Stops
 from rackproof.model.kernel import Property
+
+PATIENT: Final = 400
+"""States after which a run is sought that explains the record, whatever else it assumes."""
+
+PAYS: Final = 3
+"""Observations that a step which no log tells of has to explain from then on."""
 
 NONE: Final[frozenset[Property]] = frozenset()
 
@@ -71,6 +79,14 @@ class Node:
         return -self.explained, self.assumed, self.depth
 
     @property
+    def promise(self) -> tuple[int, ...]:
+        """The less, the sooner it is looked at once much was: a step that nobody owes must be worth
+        some observations.
+        """
+        worth = PAYS * self.assumed - self.explained
+        return len(self.broken), worth, self.assumed, self.wrong, self.depth
+
+    @property
     def path(self) -> list[Node]:
         """The nodes on the way here, without the first one."""
         found, node = list[Node](), self
@@ -78,6 +94,10 @@ class Node:
             found.append(node)
             node = node.parent
         return found[::-1]
+
+
+BEST, PROMISE = attrgetter("key"), attrgetter("promise")
+"""In which order nodes are looked at: at first, and once that were many."""
 
 
 class Search:
@@ -90,7 +110,7 @@ class Search:
         whether any run will do, be it the best or not.
         """
         self.moves, self.logs, self.limits = moves, logs, limits
-        self._key = attrgetter("hasty" if hasty else "key")
+        self._key = attrgetter("hasty") if hasty else BEST
         self.stops = Stops(moves, logs.complete_to_the_end) if ended else None
         self.reached: list[Node] = []
         self.given_up: str | None = None
@@ -107,6 +127,10 @@ class Search:
         pending = [(self._key(node), next(count), node) for node in starts]
         heapq.heapify(pending)
         while pending:
+            if self._key is BEST and len(self.reached) >= PATIENT:
+                self._key = PROMISE
+                pending = [(node.promise, order, node) for _, order, node in pending]
+                heapq.heapify(pending)
             _, _, node = heapq.heappop(pending)
             if node.stop is not None:
                 return node

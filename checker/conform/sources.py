@@ -284,6 +284,7 @@ class Requests:
     counted: int = 0
     whole: Counter[str] = field(factory=Counter)
     clocks: dict[str, None] = field(factory=dict)
+    unplaced: int = 0
     settings: Sequence[str] = ()
     measured: Stalls = field(init=False)
 
@@ -318,6 +319,10 @@ class Requests:
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit
             stack = self.stack.as_told(everybody)
+            for one in everybody.passed_over():
+                seen = one.observation
+                words = f"{seen.kind} of {seen.values['worker']}, which is so already: passed over"
+                self.tell(seen.place or Place(str(self.path)), words)
             worlds, self.measured = Worlds(stack.bundled), stack.stalls()
             faults = _faults(everybody)
             for about, own in requests:

@@ -28,6 +28,8 @@ PREFILL: Final = "prefill"
 DECODE: Final = "decode"
 AGGREGATED: Final = "aggregated"
 ROLES: Final = (PREFILL, DECODE, AGGREGATED)
+_ONCE: Final = ("crash", "hang", "resume", "drain", "removed", "listed")
+"""What has no effect on a worker to which it was done last."""
 
 
 @frozen
@@ -47,10 +49,11 @@ class Everybody:
     who writes them. failed: by worker, some of the requests that it failed. prompts: by prompt, the
     fewest tokens that one was said to have, and of which request that was said; told of those whose
     usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
-    has_clients: whether any client was recorded. set_by: what is told of how the system is set up,
-    by name, and where that was told. files: in which files a witness would be read, and claims: of
-    which kinds they have every record. unclaimed: some requests that failed, as the frontend says,
-    before any client was known of. contradictions: what is told of that twice, and otherwise.
+    has_clients: whether any client was recorded. repeated: what was done to a worker just after the
+    same, so that it had no effect; it is passed over. set_by: what is told of how the system is set
+    up, by name, and where that was told. files: in which files a witness would be read, and claims:
+    of which kinds they have every record. unclaimed: some requests that failed, as the frontend
+    says, before any client was known of. contradictions: what is told of that twice, and otherwise.
     spoilt: the files of which lines were lost, so that what they say of themselves to be whole is
     not so; and whoever said something for all that could not be read.
     """
@@ -71,6 +74,7 @@ class Everybody:
     spoilt: set[str] = field(factory=set)
     _claims: list[tuple[str, str, frozenset[str]]] = field(factory=list, init=False)
     _sorted: tuple[int, int] = field(default=(0, 0), init=False)
+    repeated: list[Noted] = field(factory=list, init=False)
     _of_worker: dict[str, list[tuple[int, Noted]]] = field(factory=dict, init=False)
     _aliases: dict[str, list[str]] = field(factory=dict, init=False)
 
@@ -78,9 +82,15 @@ class Everybody:
         """Look up once what there is of each worker, however many requests ask."""
         if self._sorted == (len(self.told), len(self.known)):
             return
-        self._of_worker, self._aliases = {}, {}
+        self._of_worker, self._aliases, self.repeated = {}, {}, []
+        last: dict[tuple[str, str], str] = {}
         for index, noted in enumerate(self.told):
             worker = self.called(noted.observation.values.get("worker", ""))
+            witness, kind = noted.observation.witness, noted.observation.kind
+            if kind in _ONCE and last.get((witness, worker)) == kind:
+                self.repeated.append(noted)
+                continue
+            last[witness, worker] = kind
             self._of_worker.setdefault(worker, []).append((index, noted))
         for alias, known in self.known.items():
             self._aliases.setdefault(known.name, []).append(alias)
@@ -175,6 +185,11 @@ class Everybody:
         aliases = [name for name, known in self.known.items() if before and known == before]
         for name in (*aliases, *names):
             self.known[name] = worker
+
+    def passed_over(self) -> list[Noted]:
+        """What was done to a worker, or said of it, for the second time, without any effect."""
+        self._sort()
+        return self.repeated
 
     @property
     def stream_timeout(self) -> float | None:

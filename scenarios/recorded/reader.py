@@ -54,6 +54,7 @@ MOST_HELD: Final = 10_000
 """How many notes wait for the line that says which request they are of."""
 MOST_REMEMBERED: Final = 200_000
 """Of how many requests at a time something is remembered."""
+PACKED: Final = ".gz"
 MOST_VALUE: Final = 4096
 MOST_AT_ONCE: Final = 1_000_000
 """How many observations a line may tell of by their number."""
@@ -101,7 +102,7 @@ def runs(
     for whole that is not. ``InputError`` where there is nothing that the mapping reads, or an
     option that it does not know.
     """
-    files = find(path, mapping)
+    files = list(_once(find(path, mapping), doubt))
     reading = _Reading(mapping, mapping.given(options or {}), doubt, speaks=speaks)
     if mapping.name not in bundled():  # which rules no line met is known where all lines are read
         return chain(reading.files(files), _unused(reading, files))
@@ -146,6 +147,17 @@ def find(path: Path, mapping: MappingFile) -> tuple[Found, ...]:
         what = f"nothing that the mapping {mapping.name} reads (it looks for {shapes(mapping)})"
         raise InputError(f"{path}: there is {what}")
     return tuple(found)
+
+
+def _once(files: Sequence[Found], doubt: TellDoubt) -> Iterator[Found]:
+    """The files, without packed ones that lie beside the same file unpacked."""
+    plain = {found.file for found in files}
+    for found in files:
+        packed = found.file.suffix == PACKED
+        if packed and (same := found.file.with_suffix("")) in plain:
+            doubt(Doubt(Place(str(found.file)), f"lies beside {same.name}, which is read instead"))
+        else:
+            yield found
 
 
 def _alone(path: Path, mapping: MappingFile) -> Found:

@@ -366,12 +366,20 @@ class _Writing:
         for noted, position in zip(notes, _positions(self.story, notes), strict=True):
             seen = noted.observation
             if position is None or position in self.kept:
-                aside = dict(seen.aside)
+                aside = {name: v for name, v in seen.aside.items() if self._is_known(name, v)}
                 if seen.kind == "token":
                     aside["number"] = given
                 written.append(self._observation(seen, aside))
             given += seen.kind == "token"
         return tuple(written)
+
+    def _is_known(self, name: str, value: Value) -> bool:
+        """Whether a worker that is told of beside can be held against where the request was."""
+        if name not in WORKERS:
+            return True
+        everybody, sent = self.story.everybody, self.story.sent_to
+        known = str(value) in everybody.known or everybody.called(value) in sent
+        return known and bool(sent)
 
     def _observation(self, seen: Observation, aside: Mapping[str, Value]) -> Observation:
         values = self._values(seen.values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +38,8 @@ def line(text: str) -> dict[str, Any]:
         found["about"] = "r"
     for value in values:
         name, _, said = value.partition("=")
-        found[name] = int(said) if said.isdecimal() else said
+        plain = int(said) if said.isdecimal() and len(said) < 9 else said
+        found.update({"aside": {"worker": said}} if name == "aside" else {name: plain})
     return found
 
 
@@ -96,3 +98,68 @@ def test_a_log_that_stops_early_is_named_and_rejects_nothing(
 def test_what_a_stopped_log_says_up_to_there_is_held_against_the_model(tmp_path: Path) -> None:
     found = told(tmp_path, SENT, TOKENS[0], TOKENS[0], *DONE)
     assert found.answer is Answer.REJECTED
+
+
+def test_a_worker_is_held_against_the_record_only_where_a_dispatch_names_one(
+    tmp_path: Path,
+) -> None:
+    said = tuple(f"{text} aside=b" for text in TOKENS)
+    found = told(tmp_path, *said, *END, whole=("client",))
+    assert found.answer is Answer.INCONCLUSIVE
+    assert not found.misattributed
+    found = told(tmp_path, SENT, *said, *END, *DONE)
+    assert found.answer is Answer.ACCEPTED
+    assert [(one.said, one.truth, one.times) for one in found.misattributed] == [
+        ("b", "worker-0", 2)
+    ]
+
+
+def test_a_crash_that_nobody_wrote_down_is_assumed_where_an_attempt_failed(tmp_path: Path) -> None:
+    failed = "frontend failed attempt=0 worker=a error=disconnected"
+    again = "frontend dispatch attempt=1 worker=b delivered=1"
+    done = ("frontend done attempt=1 worker=b", "frontend over outcome=done")
+    lines = (SENT, TOKENS[0], failed, again, TOKENS[1], *done, *END)
+    found = told(tmp_path, *lines, whole=("client", "frontend"))
+    assert found.answer is Answer.ACCEPTED
+    assert len(found.assumed) == 1
+    assert not any("worker b" in text or text.startswith("b ") for text in found.assumed)
+
+
+def test_logs_of_workers_that_no_dispatch_names_are_left_out(tmp_path: Path) -> None:
+    sent = "frontend dispatch attempt=0 worker=6316391838618606611 delivered=0"
+    done = ("frontend done attempt=0 worker=6316391838618606611", "frontend over outcome=done")
+    own = ("a started about=r", "a emitted about=r position=0")
+    found = told(tmp_path, sent, *TOKENS, *END, *done, *own, whole=("client", "frontend"))
+    assert found.answer is Answer.ACCEPTED
+    assert all(seen.witness != "worker-0" for log in found.case.logs for seen in log)
+
+
+def test_without_a_log_of_the_frontend_there_is_an_answer_all_the_same(tmp_path: Path) -> None:
+    found = told(tmp_path, TOKENS[0], TOKENS[0], TOKENS[1], *END, whole=("client",))
+    assert found.answer in (Answer.INCONCLUSIVE, Answer.REJECTED)
+
+
+@pytest.mark.parametrize("what", ["operator crash worker=b", "discovery removed worker=b"])
+def test_what_was_done_to_a_worker_twice_is_a_doubt(tmp_path: Path, what: str) -> None:
+    whole = (SENT, *TOKENS, *END, *DONE)
+    assert told(tmp_path, *whole, what, what).answer is Answer.ACCEPTED
+    doubts = list[str]()
+    capture = Stack("dynamo").capture(tmp_path, lambda _, words: doubts.append(words))
+    assert [found.name for found in capture.cases()] == ["r"]
+    assert len(doubts) == 1
+    assert doubts[0].endswith("of b, which is so already: passed over")
+
+
+def test_a_lease_may_lapse_though_nothing_was_done_to_its_worker(tmp_path: Path) -> None:
+    lines = (SENT, *TOKENS, *END, *DONE, "discovery removed worker=a")
+    assert told(tmp_path, *lines).answer is Answer.ACCEPTED
+
+
+def test_a_file_beside_itself_packed_is_read_once(tmp_path: Path) -> None:
+    told(tmp_path, SENT, *TOKENS, *END, *DONE)
+    plain = tmp_path / "x.jsonl"
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    doubts = list[str]()
+    capture = Stack("dynamo").capture(tmp_path, lambda _, words: doubts.append(words))
+    assert [Explainer().explain(each).answer for each in capture.cases()] == [Answer.ACCEPTED]
+    assert doubts == ["lies beside x.jsonl, which is read instead"]
