@@ -157,7 +157,11 @@ def passed_over(path: Path, mapping: MappingFile) -> Iterator[str]:
     for name in _names(path, 1) if path.is_dir() else ():
         if not name.endswith(LOGS) or any(one.name.fullmatch(name) for one in mapping.sections):
             continue
-        like = (one for one in mapping.sections if _known(Found(one, path / name, {}), mapping))
+        like = (
+            one
+            for one in mapping.sections
+            if _known(Found(one, path / name, {}), mapping, lambda _: None)
+        )
         section = next(like, None)
         told = "" if section is None else f" (rename it: its lines are as of {section.shape})"
         yield f"{name}{told}"
