@@ -11,6 +11,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from attrs import evolve, field, frozen
@@ -65,6 +66,11 @@ class Node:
         return len(self.broken), self.assumed, self.wrong, -self.explained, self.depth
 
     @property
+    def hasty(self) -> tuple[int, ...]:
+        """The same where any run will do: what explains most comes first."""
+        return -self.explained, self.assumed, self.depth
+
+    @property
     def path(self) -> list[Node]:
         """The nodes on the way here, without the first one."""
         found, node = list[Node](), self
@@ -77,9 +83,14 @@ class Node:
 class Search:
     """One search; ``reached`` are the nodes it came to, in order."""
 
-    def __init__(self, moves: Moves, logs: Logs, ended: bool, limits: Limits) -> None:
-        """Nothing is looked at yet. ended: whether a run must be over with its record."""
+    def __init__(
+        self, moves: Moves, logs: Logs, ended: bool, limits: Limits, *, hasty: bool = False
+    ) -> None:
+        """Nothing is looked at yet. ended: whether a run must be over with its record. hasty:
+        whether any run will do, be it the best or not.
+        """
         self.moves, self.logs, self.limits = moves, logs, limits
+        self._key = attrgetter("hasty" if hasty else "key")
         self.stops = Stops(moves, logs.complete_to_the_end) if ended else None
         self.reached: list[Node] = []
         self.given_up: str | None = None
@@ -93,7 +104,7 @@ class Search:
         count = itertools.count()
         if starts is None:
             starts = [Node(0, self.logs.start, self.moves.broken(0))]
-        pending = [(node.key, next(count), node) for node in starts]
+        pending = [(self._key(node), next(count), node) for node in starts]
         heapq.heapify(pending)
         while pending:
             _, _, node = heapq.heappop(pending)
@@ -105,7 +116,7 @@ class Search:
                 break
             self._settle(node)
             for after in self._onwards(node):
-                heapq.heappush(pending, (after.key, next(count), after))
+                heapq.heappush(pending, (self._key(after), next(count), after))
         if self.given_up is None and self.stops is not None and self.stops.given_up:
             self.given_up = f"it takes more than {MOST:,} states to tell how the run goes on"
         return None

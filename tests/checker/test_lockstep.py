@@ -208,8 +208,8 @@ def test_asynchronous_stack_may_have_answered_before_it_was_killed() -> None:
 
         asynchronous = True
 
-    late = evolve(subject("crash: 2", 3, 3), make=Late)
-    done = actions("submit request-0; wait 4; kill worker-1; wait 9")
+    late = evolve(subject("crash: 1"), make=Late)
+    done = actions("submit request-0; wait 3; kill worker-1; wait 9")
     assert repeat(late, done) is None
     found = repeat(evolve(late, make=lambda: Late([Bug.REPLAYS])), done)
     assert found is not None
