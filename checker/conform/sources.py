@@ -313,7 +313,7 @@ class Requests:
         processes = self.stack.workers or available_cores()
         found_in = runs(self.path, self.mapping, doubt, speaks=said, processes=processes)
         with Gathered(found_in, everybody.learn) as requests:
-            for place, words in everybody.contradictions:
+            for place, words in (*everybody.contradictions, *everybody.strangers()):
                 self.tell(place, words)
             self.settings = list(_settings(self.stack, everybody))
             if self.stack.retry_limit is not None:
@@ -330,13 +330,13 @@ class Requests:
                 self._count(own, found)
                 failures = migrations(own, faults, everybody.called, self.stack.one_host)
                 self.measured.add(failures, _prompt(own))
-                went = course(own, everybody, failures, everybody.retry_limit)
-                yield evolve(
-                    found,
-                    called={**found.called, "request-0": f"request {about}"},
-                    went=None if went is None or went.is_plain else str(went),
-                    sentences=sentences(about, own, everybody) if went is not None else {},
-                )
+                went = course(own, everybody, failures, everybody.retry_limit, faults)
+                found = evolve(found, called={**found.called, "request-0": f"request {about}"})
+                if went is None or went.is_plain:
+                    yield found
+                else:
+                    told = sentences(about, own, everybody)
+                    yield evolve(found, went=str(went), sentences=told)
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
         tokens = [n.observation for n in own if n.observation.kind == "token"]
@@ -369,6 +369,8 @@ class Requests:
 
     def unchecked(self) -> Sequence[str]:
         """What nobody can tell of these logs."""
+        from rackproof.scenarios.recorded.reader import passed_over  # noqa: PLC0415
+
         found = []
         if self.counted:
             found.append(
@@ -378,6 +380,11 @@ class Requests:
         if self.labelled + self.counted > self.whole["worker"]:
             found.append("what workers emitted, where there is no record of theirs")
         found += self.measured.untold()
+        unread = list(passed_over(self.path, self.mapping))
+        if unread:
+            names = ", ".join(unread[:MOST_CLOCKS])
+            more = f" and {len(unread) - MOST_CLOCKS:,} more" if unread[MOST_CLOCKS:] else ""
+            found.append(f"files that have no name as of {self.mapping.name}: {names}{more}")
         found.append("how long steps took (every order of steps counts)")
         return found
 

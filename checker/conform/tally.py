@@ -23,6 +23,7 @@ MOST_GONE: Final = 1_000
 _SUCH: Final = {
     Answer.ACCEPTED: "The model has such runs",
     Answer.REJECTED: "The model has no such run",
+    Answer.OPEN: "As far as it goes, the model has such runs",
 }
 _OPEN: Final = "Whether the model has such runs is open"
 _NUMBER: Final = re.compile(r"\d+")

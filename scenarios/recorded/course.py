@@ -5,16 +5,16 @@ This is read off the records alone; whether the model has such a run is another 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.recorded.everybody import FACTS, Everybody
-from rackproof.scenarios.recorded.migrations import Migration
+from rackproof.scenarios.recorded.migrations import NOTHING, Migration
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.story import whole
 
@@ -46,8 +46,10 @@ class Attempt:
     def __str__(self) -> str:
         """As in ``attempt 0 at w0: disconnected (crash of w0)``."""
         told = f"attempt {self.number} at {self.worker}"
+        if self.error is None and self.done:
+            return f"{told}: done"
         if self.error is None:
-            return f"{told}: done" if self.done else told
+            return f"{told}: {DEEDS[self.fault]} of {self.worker}" if self.fault in DEEDS else told
         after = "" if self.delivered is None else f" after {_tokens(self.delivered)}"
         why = f" ({DEEDS[self.fault]} of {self.worker})" if self.fault in DEEDS else ""
         return f"{told}: {self.error}{after}{why}"
@@ -73,7 +75,8 @@ class Course:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing to tell."""
-        return self.well and not any(one.error for one in self.attempts)
+        within = self.most is None or self.had <= self.most
+        return self.well and within and not any(one.error for one in self.attempts)
 
     def __str__(self) -> str:
         """In a line."""
@@ -89,11 +92,12 @@ def course(
     everybody: Everybody,
     failures: Sequence[Migration],
     retry_limit: int | None,
+    faults: Mapping[str, Sequence[Noted]] = NOTHING,
 ) -> Course | None:
     """What became of a request; None where no client wrote of it.
 
     own: what was noted of it. failures: its attempts that ended in an error. retry_limit: where
-    that is known.
+    that is known. faults: what was done to each worker, by its name.
     """
     client = _by(own, CLIENT)
     asked = [one.observation.values for one in own if _is_asked(one)]
@@ -103,6 +107,8 @@ def course(
     had = sum(seen.kind == "token" for seen in client)
     end, well = _end(client, had, most)
     attempts = tuple(_attempts(_by(own, FRONTEND), everybody, failures))
+    if attempts and not well:
+        attempts = (*attempts[:-1], _left(attempts[-1], faults))
     unsent = None if well else _unsent(attempts, failures, retry_limit)
     return Course(had, most, end, well, attempts, unsent)
 
@@ -145,6 +151,14 @@ def _attempts(
             why = failed.pop(sent, None)
             yield Attempt(*sent, None, None, None, sent in done) if why is None else _failed(why)
     yield from map(_failed, failed.values())
+
+
+def _left(last: Attempt, faults: Mapping[str, Sequence[Noted]]) -> Attempt:
+    """The last attempt, with what was done to its worker where nobody wrote how it ended."""
+    there = [one.observation.kind for one in faults.get(last.worker, ())]
+    if last.done or last.error is not None or not there:
+        return last
+    return evolve(last, fault=there[-1])
 
 
 def _sent(seen: Observation, everybody: Everybody) -> tuple[int, str]:

@@ -8,7 +8,7 @@ kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from attrs import define, field, frozen
@@ -53,7 +53,8 @@ class Everybody:
     same, so that it had no effect; it is passed over. set_by: what is told of how the system is set
     up, by name, and where that was told. files: in which files a witness would be read, and claims:
     of which kinds they have every record. unclaimed: some requests that failed, as the frontend
-    says, before any client was known of. contradictions: what is told of that twice, and otherwise.
+    says, before any client was known of. named: the workers that requests were sent to.
+    contradictions: what is told of all that twice, and otherwise.
     spoilt: the files of which lines were lost, so that what they say of themselves to be whole is
     not so; and whoever said something for all that could not be read.
     """
@@ -70,6 +71,7 @@ class Everybody:
     files: Mapping[str, str] = field(factory=dict)
     claims: Mapping[str, frozenset[str]] = field(factory=dict)
     unclaimed: dict[str, None] = field(factory=dict)
+    named: set[str] = field(factory=set)
     contradictions: list[tuple[Place, str]] = field(factory=list)
     spoilt: set[str] = field(factory=set)
     _claims: list[tuple[str, str, frozenset[str]]] = field(factory=list, init=False)
@@ -126,6 +128,19 @@ class Everybody:
         self.unclaimed.pop(about, None)
         if "prompt" in values:
             self.asking[about] = str(values["prompt"])
+
+    def _sent(self, _about: str, values: Mapping[str, Value]) -> None:
+        self.named.add(str(values.get("worker", "")))
+
+    def strangers(self) -> Iterator[tuple[Place, str]]:
+        """What was done to workers of which no other record speaks: is that the right name?"""
+        there = {self.called(name) for name in (*self.named, *self.complete, *self.failed)}
+        for noted in self.told if self.named else ():
+            seen = noted.observation
+            name = str(seen.values.get("worker", ""))
+            known = name in self.known or self.called(name) in there
+            if seen.witness == OPERATOR and seen.place and not known:
+                yield seen.place, f"the worker {name} is in no other record"
 
     def _over(self, about: str, values: Mapping[str, Value]) -> None:
         """A request failed: it may be one of those whose answers have no id."""
@@ -234,6 +249,8 @@ class Everybody:
 _OF_REQUESTS: Final = {
     (FRONTEND, "failed"): Everybody._failure,
     (FRONTEND, "over"): Everybody._over,
+    (FRONTEND, "dispatch"): Everybody._sent,
+    (FRONTEND, "decode"): Everybody._sent,
     (FACTS, "asked"): Everybody._asks,
     (CLIENT, "usage"): Everybody._usage,
 }

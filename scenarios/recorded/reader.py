@@ -48,6 +48,8 @@ from rackproof.scenarios.recorded.runs import MOST_NOTES, Run, begun
 from rackproof.scenarios.recorded.vocabulary import Said, unknown_kind
 from rackproof.scenarios.worlds import InputError
 
+LOGS: Final = (".log", ".jsonl")
+"""How the names of logs end."""
 MOST_DOUBTS: Final = 20
 """How many of a file are told; of the others, how many there are."""
 MOST_HELD: Final = 10_000
@@ -158,6 +160,23 @@ def _once(files: Sequence[Found], doubt: TellDoubt) -> Iterator[Found]:
             doubt(Doubt(Place(str(found.file)), f"lies beside {same.name}, which is read instead"))
         else:
             yield found
+
+
+def passed_over(path: Path, mapping: MappingFile) -> Iterator[str]:
+    """The logs of a folder that have no name that the mapping reads, each with the names of those
+    whose lines it has, if any.
+    """
+    for name in _names(path, 1) if path.is_dir() else ():
+        if not name.endswith(LOGS) or any(one.name.fullmatch(name) for one in mapping.sections):
+            continue
+        like = (
+            one
+            for one in mapping.sections
+            if _known(Found(one, path / name, {}), mapping, lambda _: None)
+        )
+        section = next(like, None)
+        told = "" if section is None else f" (rename it: its lines are as of {section.shape})"
+        yield f"{name}{told}"
 
 
 def _alone(path: Path, mapping: MappingFile) -> Found:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from attrs import evolve
+
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.course import course
@@ -108,3 +110,10 @@ def test_the_usage_is_told_with_its_numbers() -> None:
     assert sentences("r", [*own, short], Everybody())["usage-exact"] == (
         "The usage at client.log:64 says 1 tokens of output, and the client got 2"
     )
+
+
+def test_a_fault_of_a_worker_that_no_other_record_names_is_told() -> None:
+    everybody = Everybody()
+    for one in (sent(0, "w0"), *(noted("operator", "crash", 9, worker=w) for w in ("w0", "w7"))):
+        everybody.learn(evolve(one, about=None if one.observation.witness == "operator" else "r"))
+    assert [words for _, words in everybody.strangers()] == ["the worker w7 is in no other record"]

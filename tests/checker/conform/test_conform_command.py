@@ -265,3 +265,8 @@ def test_a_stream_as_curl_wrote_it_is_read(
     assert "fe.log: has 3 lines, and none of them is JSON as of NVIDIA Dynamo" in told
     assert "ended after 10 tokens, with neither a finish reason nor an error" in told
     assert "whole log of the frontend (fe*.log)" in told
+    (tmp_path / "fe.log").unlink()
+    shutil.copy(Path(INCOMPLETE) / "fe.log", tmp_path / "frontend-7f9c.log")
+    run(["conform", str(tmp_path), "--stack", "dynamo"])
+    told = capsys.readouterr().out
+    assert "no name as of dynamo: frontend-7f9c.log (rename it: its lines are as of fe{" in told
