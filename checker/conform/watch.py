@@ -146,12 +146,14 @@ class Watch:
         return list(self._spread([evolve(node, seen=()) for node in self.nodes], ()))
 
     def may_do(self, deed: Deed) -> tuple[Firing, Any] | None:
-        """A way in which something may be done now, and the state in which it may."""
+        """A way in which something may be done now, and the state in which it may: one behind all
+        that was ordered before.
+        """
         return self._first(self.nodes, deed) or self._first(self.silently, deed)
 
     def _first(self, nodes: Iterable[Node], deed: Deed) -> tuple[Firing, Any] | None:
         for node in nodes:
-            for move in self.world.deeds(node.state, deed):
+            for move in () if node.ordered else self.world.deeds(node.state, deed):
                 return move.firing, self.world.moves.states[node.state]
         return None
 

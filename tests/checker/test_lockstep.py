@@ -13,7 +13,7 @@ from attrs import evolve
 
 from rackproof.checker.lockstep.check import WORLD, Options, conforms
 from rackproof.checker.lockstep.machine import Found, repeat, search, size
-from rackproof.checker.lockstep.run import Action, Limits, Subject
+from rackproof.checker.lockstep.run import Action, Limits, Lockstep, Subject
 from rackproof.checker.lockstep.telling import report
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.live.dynamo import VARIABLE
@@ -200,6 +200,20 @@ def test_what_is_no_observation_is_told() -> None:
             return ["token"]  # type: ignore[list-item]
 
     assert "observe: returned 'token', which is no Observation" in failing(Wrong, Limits())
+
+
+def test_no_more_is_done_to_an_asynchronous_stack_than_the_model_allows() -> None:
+    class Late(Outside):
+        asynchronous = True
+
+    run = Lockstep(evolve(subject("drain: 1"), make=Late))
+    run.start()
+    run.do(Action("submit", "request-0"))
+    assert {each.name for each in run.offered()} == {"drain"}
+    run.do(Action("drain", "worker-0"))
+    assert not run.offered(), "it may not have taken effect yet, but will"
+    run.finish()
+    run.end()
 
 
 def test_asynchronous_stack_may_have_answered_before_it_was_killed() -> None:
