@@ -47,8 +47,8 @@ class Everybody:
     fewest tokens that one was said to have, and of which request that was said; told of those whose
     usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
     has_clients: whether any client was recorded. repeated: what was done to a worker just after the
-    same, so that it had no effect; it is passed over. set_by: what is told of how the system is set up,
-    by name, and where that was told.
+    same, so that it had no effect; it is passed over. set_by: what is told of how the system is set
+    up, by name, and where that was told.
     """
 
     known: dict[str, Worker] = field(factory=dict)
