@@ -453,6 +453,9 @@ def verify(
     help="Tell which change of a mechanism would explain what is rejected (takes longer).",
 )
 @click.option("--time-limit", type=DURATION, help="For each request, such as 10s.")
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), metavar="N", help="Processes that read large logs."
+)
 @click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML (-: stdout).")
 @click.option(
     "--summary", type=OUTPUT, metavar="FILE", help="Also write a summary in Markdown (-: stdout)."
@@ -470,6 +473,7 @@ def conform(
     one_host: bool,
     explain_changes: bool,
     time_limit: float | None,
+    workers: int | None,
     junit: str | None,
     summary: str | None,
     json_file: str | None,
@@ -496,7 +500,9 @@ def conform(
     from rackproof.checker.session import Session  # noqa: PLC0415
 
     if (stack is None) == (world is None):
-        raise click.UsageError("say what was recorded: --stack NAME, or --world FILE.py:NAME")
+        from rackproof.checker.conform.sources import what_to_say  # noqa: PLC0415
+
+        raise click.UsageError(what_to_say(paths))
     seconds = dict(_setting(text, "--timeout") for text in timeouts)
     source: Source
     if world is not None:
@@ -509,7 +515,7 @@ def conform(
     else:
         assert stack is not None, "one of them was given"
         name = stack.removeprefix("stack:")
-        source = Stack(name, changes, mapping, retry_limit, seconds, one_host)
+        source = Stack(name, changes, mapping, retry_limit, seconds, one_host, workers)
     options = Options(seconds=time_limit, changes=changes)
     session = Session(options, int(verbose) - int(quiet), json_file, junit, summary_file=summary)
     return hold(session, paths, source, known, explain_changes)

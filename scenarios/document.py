@@ -21,6 +21,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from rackproof.scenarios.errors import Problem, ScenarioError
 
 MOST_BYTES: Final = 256 * 1024
+BEGINS: Final = "a scenario begins with rackproof: 1"
 MOST_NODES: Final = 20_000
 MOST_DEPTH: Final = 16
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
@@ -60,9 +61,12 @@ class Pairs:
 Node = Scalar | Items | Pairs
 
 
-def read(path: Path) -> Node:
-    """Return the one document of a file; ``ScenarioError`` where there is no such thing."""
-    return parse(read_text(path), path)
+def read(path: Path, begins: str = BEGINS) -> Node:
+    """Return the one document of a file; ``ScenarioError`` where there is no such thing.
+
+    begins: what should be in it, to be told where nothing is.
+    """
+    return parse(read_text(path), path, begins)
 
 
 def read_text(path: Path) -> str:
@@ -83,7 +87,7 @@ def read_text(path: Path) -> str:
         raise _refused(path, what, line, column) from None
 
 
-def parse(text: str, path: object) -> Node:
+def parse(text: str, path: object, begins: str = BEGINS) -> Node:
     """Return the one document of a text; ``path`` is what messages call it."""
     if control := _CONTROL.search(text):
         line = text.count("\n", 0, control.start()) + 1
@@ -102,7 +106,7 @@ def parse(text: str, path: object) -> Node:
             raise
         raise _refused(path, f"is not YAML: {' '.join(str(error).split())}") from None
     if root is None:
-        raise _refused(path, "is empty: a scenario begins with rackproof: 1")
+        raise _refused(path, f"is empty: {begins}")
     return root
 
 

@@ -19,27 +19,28 @@ from rackproof.checker.repair.switches import Switches, switches, written
 from rackproof.model.kernel import System
 from rackproof.model.kernel.evidence import Case
 
-STATES: Final = 5_000
-"""States that are looked at for each change."""
-MOST: Final = 50_000
-"""States that are looked at for all of them."""
+SHARE: Final = 20
+"""For each change, so many times fewer states are looked at than for all of them."""
 
 
-def changes_that_explain(case: Case, limits: Limits) -> tuple[tuple[str, ...], int]:
-    """The changes, each as a scenario writes it, and of how many others it could not be told within
-    the limits.
+def changes_that_explain(case: Case, limits: Limits) -> tuple[tuple[str, ...], int, int]:
+    """The changes, each as a scenario writes it; of how many others it could not be told within the
+    limits, which are those of all of them together; and how many were tried.
     """
     known = switches(case.system)
-    limits = evolve(limits, states=min(limits.states, STATES))
-    found, untold, left = list[str](), 0, MOST
+    found, untold, tried, left = list[str](), 0, 0, limits.states
+    each = evolve(limits, states=left // SHARE)
     for words, system in _changed(known, _asked(case, known, limits)):
-        search = Search(Moves(system), Logs(case), case.ended, limits)
+        search = Search(Moves(system), Logs(case), case.ended, each, hasty=True)
         if left > 0 and search.run() is not None:
             found.append(words)
+            tried += 1
         elif left <= 0 or search.given_up is not None:
             untold += 1
+        else:
+            tried += 1
         left -= len(search.reached)
-    return tuple(found), untold
+    return tuple(found), untold, tried
 
 
 def _changed(known: Switches, asked: set[tuple[str, str]]) -> Iterator[tuple[str, System]]:

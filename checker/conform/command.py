@@ -13,7 +13,7 @@ import click
 from attrs import evolve, frozen
 
 from rackproof.checker import interrupts
-from rackproof.checker.conform.conformity import MOST_IN_FULL, Conformity, Told
+from rackproof.checker.conform.conformity import MOST_IN_FULL, MOST_RUNS, Conformity, Told
 from rackproof.checker.conform.explainer import Explainer
 from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.search import Limits
@@ -41,6 +41,9 @@ OFTEN: Final = 16
 def told_of(found: Explained, conformity: Conformity) -> None:
     """Count a case in, and keep what is told of it where it is not plainly accepted."""
     conformity.tally.add(found)
+    is_told = found.answer is not Answer.ACCEPTED or found.broken
+    if conformity.with_runs and not is_told and len(conformity.runs) < MOST_RUNS:
+        conformity.runs.append(lines(found, conformity.noun, every=True))
     if is_plain(found):
         return
     conformity.not_plain += 1
@@ -120,6 +123,7 @@ class _Conform:
     def _capture(self, path: Path) -> Conformity:
         started, label = time.monotonic(), str(path)
         found = Conformity(label, self.source.against, self._again(label), Tally(self.known))
+        found.with_runs = self.session.verbosity > 0
         found.sought = self.changes or not self.source.has_mechanisms
         with (
             Ticker(label, self.session.verbosity) as ticker,
@@ -151,8 +155,8 @@ class _Conform:
             return told
         from rackproof.checker.conform.changing import changes_that_explain  # noqa: PLC0415
 
-        changes, untold = changes_that_explain(told.case, limits)
-        return evolve(told, changes=changes, untold=untold)
+        changes, untold, tried = changes_that_explain(told.case, limits)
+        return evolve(told, changes=changes, untold=untold, tried=tried)
 
     def _again(self, label: str) -> str:
         given = self.session.options

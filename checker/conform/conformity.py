@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_IN_FULL: Final = 5_000
 """Cases that are told in full to programs; of others, only the counts."""
+MOST_RUNS: Final = 20
+"""Runs of accepted cases that are shown."""
 MOST_DOUBTS: Final = 100
 """Doubts that are kept."""
 
@@ -59,7 +61,8 @@ class Conformity:
     checked, unchecked: what the answer rests on, and what was not looked at, in sentences. stalls:
     what was measured, beside what is predicted. failure: why it could not be read to its end.
     noun: what a case is of. sought: whether changes were sought that would explain rejections.
-    in_full: the cases that are not plainly accepted; not_plain: how many.
+    in_full: the cases that are not plainly accepted; not_plain: how many. with_runs: whether runs
+    of accepted cases are wanted too; runs: these, in lines.
     """
 
     label: str
@@ -76,6 +79,8 @@ class Conformity:
     sought: bool = False
     in_full: list[Told] = field(factory=list)
     not_plain: int = 0
+    with_runs: bool = False
+    runs: list[Sequence[str]] = field(factory=list)
 
     @property
     def offers_changes(self) -> bool:

@@ -58,7 +58,7 @@ def _explained(case: Case, limits: Limits, moves: Moves, changes: bool) -> Expla
     if changes:
         from rackproof.checker.conform.changing import changes_that_explain  # noqa: PLC0415
 
-        changed, untold = changes_that_explain(case, limits)
+        changed, untold, _ = changes_that_explain(case, limits)
         return evolve(told, changes=changed, untold=untold)
     return told
 

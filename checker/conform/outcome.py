@@ -89,7 +89,7 @@ class Explained:
     rejection. written: for each step of it, what was recorded of it. assumed: steps that no log
     tells of, and that must have happened, such as a crash. changes: mechanisms with another value
     of which the record would be explained; None where nobody asked. untold: of how many others that
-    is not known. reason: why it is inconclusive.
+    is not known; tried: of how many it is. reason: why it is inconclusive.
     """
 
     case: Case
@@ -102,6 +102,7 @@ class Explained:
     assumed: tuple[str, ...] = ()
     changes: tuple[str, ...] | None = None
     untold: int = 0
+    tried: int = 0
     reason: str | None = None
 
     @property

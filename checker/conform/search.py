@@ -12,6 +12,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from attrs import evolve, field, frozen
@@ -72,6 +73,11 @@ class Node:
         return len(self.broken), self.assumed, self.wrong, -self.explained, self.depth
 
     @property
+    def hasty(self) -> tuple[int, ...]:
+        """The same where any run will do: what explains most comes first."""
+        return -self.explained, self.assumed, self.depth
+
+    @property
     def promise(self) -> tuple[int, ...]:
         """The less, the sooner it is looked at once much was: a step that nobody owes must be worth
         some observations.
@@ -89,12 +95,21 @@ class Node:
         return found[::-1]
 
 
+BEST, PROMISE = attrgetter("key"), attrgetter("promise")
+"""In which order nodes are looked at: at first, and once that were many."""
+
+
 class Search:
     """One search; ``reached`` are the nodes it came to, in order."""
 
-    def __init__(self, moves: Moves, logs: Logs, ended: bool, limits: Limits) -> None:
-        """Nothing is looked at yet. ended: whether a run must be over with its record."""
+    def __init__(
+        self, moves: Moves, logs: Logs, ended: bool, limits: Limits, *, hasty: bool = False
+    ) -> None:
+        """Nothing is looked at yet. ended: whether a run must be over with its record. hasty:
+        whether any run will do, be it the best or not.
+        """
         self.moves, self.logs, self.limits = moves, logs, limits
+        self._key = attrgetter("hasty") if hasty else BEST
         self.stops = Stops(moves, logs.complete_to_the_end) if ended else None
         self.reached: list[Node] = []
         self.given_up: str | None = None
@@ -108,12 +123,11 @@ class Search:
         count = itertools.count()
         if starts is None:
             starts = [Node(0, self.logs.start, self.moves.broken(0))]
-        pending = [(node.key, next(count), node) for node in starts]
+        pending = [(self._key(node), next(count), node) for node in starts]
         heapq.heapify(pending)
-        hasty = False
         while pending:
-            if not hasty and len(self.reached) >= PATIENT:
-                hasty = True
+            if self._key is BEST and len(self.reached) >= PATIENT:
+                self._key = PROMISE
                 pending = [(node.promise, order, node) for _, order, node in pending]
                 heapq.heapify(pending)
             _, _, node = heapq.heappop(pending)
@@ -125,8 +139,7 @@ class Search:
                 break
             self._settle(node)
             for after in self._onwards(node):
-                key = after.promise if hasty else after.key
-                heapq.heappush(pending, (key, next(count), after))
+                heapq.heappush(pending, (self._key(after), next(count), after))
         if self.given_up is None and self.stops is not None and self.stops.given_up:
             self.given_up = f"it takes more than {MOST:,} states to tell how the run goes on"
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, evolve, field, frozen
 
+from rackproof.checker.cores import available_cores
 from rackproof.model.kernel import Place, System
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.changes import Change, as_map, told
@@ -98,13 +100,38 @@ def captures_in(paths: Iterable[Path]) -> Iterator[Path]:
         yield from folders if folders and not files else [path]
 
 
+def what_to_say(paths: Iterable[str]) -> str:
+    """What is to be said where nobody said what was recorded, with what the files look like."""
+    from rackproof.scenarios.stacks import stack_names  # noqa: PLC0415
+
+    names = stack_names()
+    told = "say what was recorded: --stack NAME, or --world FILE.py:NAME"
+    stack = next((name for path in paths for name in _look(Path(path)) if name in names), None)
+    like = "" if stack is None else f"; the files look like those of --stack {stack}"
+    return f"{told}{like} (stacks: {', '.join(names)})"
+
+
+def _look(path: Path) -> Iterator[str]:
+    """The stack by whose mapping the files of a capture would be read."""
+    from rackproof.scenarios.recorded.kv import kv_mapping  # noqa: PLC0415
+    from rackproof.scenarios.recorded.reader import recognise  # noqa: PLC0415
+
+    for one in list(captures_in([path]))[:1] if path.exists() else []:
+        if one.is_file() and (mapping := kv_mapping(one)) is not None:
+            yield from (mapping, mapping.removesuffix("-kv"))
+        else:
+            with contextlib.suppress(InputError):
+                name = recognise(one).name
+                yield "dynamo" if name in ("otlp", "request-trace") else name
+
+
 @frozen
 class Stack:
     """A serving stack, with mechanisms set otherwise than it has them.
 
     mapping: the name or the file of one; None for what the files look like. retry_limit: of the
     frontend, where no log tells. timeouts: of this system, in seconds. one_host: whether all clocks
-    are one.
+    are one. workers: processes that read at a time; None for as many as there are cores.
     """
 
     name: str
@@ -113,6 +140,7 @@ class Stack:
     retry_limit: int | None = None
     timeouts: Mapping[str, float] = field(factory=dict)
     one_host: bool = False
+    workers: int | None = None
 
     @property
     def against(self) -> str:
@@ -266,33 +294,49 @@ class Requests:
 
     def cases(self) -> Iterator[Case]:
         """Each request, in the world that it needs."""
+        from rackproof.scenarios.recorded.claims import claims_of, files_of  # noqa: PLC0415
+        from rackproof.scenarios.recorded.course import course  # noqa: PLC0415
         from rackproof.scenarios.recorded.everybody import Everybody  # noqa: PLC0415
         from rackproof.scenarios.recorded.gathered import Gathered  # noqa: PLC0415
+        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
         from rackproof.scenarios.recorded.reader import runs  # noqa: PLC0415
+        from rackproof.scenarios.recorded.sentences import sentences  # noqa: PLC0415
         from rackproof.scenarios.recorded.serving import case  # noqa: PLC0415
         from rackproof.scenarios.recorded.shapes import Worlds  # noqa: PLC0415
+        from rackproof.scenarios.recorded.vocabulary import said  # noqa: PLC0415
 
-        everybody = Everybody()
+        everybody = Everybody(files=files_of(self.mapping), claims=claims_of(self.mapping))
 
         def doubt(found: Doubt) -> None:
             self.tell(found.place, found.words)
 
-        with Gathered(runs(self.path, self.mapping, doubt), everybody.learn) as requests:
+        processes = self.stack.workers or available_cores()
+        found_in = runs(self.path, self.mapping, doubt, speaks=said, processes=processes)
+        with Gathered(found_in, everybody.learn) as requests:
+            for place, words in (*everybody.contradictions, *everybody.strangers()):
+                self.tell(place, words)
             self.settings = list(_settings(self.stack, everybody))
             if self.stack.retry_limit is not None:
                 everybody.retry_limit = self.stack.retry_limit
             stack = self.stack.as_told(everybody)
             for one in everybody.passed_over():
                 seen = one.observation
-                said = f"{seen.kind} of {seen.values['worker']}, which is so already: passed over"
-                self.tell(seen.place or Place(str(self.path)), said)
+                words = f"{seen.kind} of {seen.values['worker']}, which is so already: passed over"
+                self.tell(seen.place or Place(str(self.path)), words)
             worlds, self.measured = Worlds(stack.bundled), stack.stalls()
             faults = _faults(everybody)
             for about, own in requests:
                 found = case(about, own, everybody, worlds)
                 self._count(own, found)
-                self._measure(own, everybody, faults)
-                yield evolve(found, called={**found.called, "request-0": f"request {about}"})
+                failures = migrations(own, faults, everybody.called, self.stack.one_host)
+                self.measured.add(failures, _prompt(own))
+                went = course(own, everybody, failures, everybody.retry_limit, faults)
+                found = evolve(found, called={**found.called, "request-0": f"request {about}"})
+                if went is None or went.is_plain:
+                    yield found
+                else:
+                    told = sentences(about, own, everybody)
+                    yield evolve(found, went=str(went), sentences=told)
 
     def _count(self, own: Sequence[Noted], found: Case) -> None:
         tokens = [n.observation for n in own if n.observation.kind == "token"]
@@ -300,21 +344,8 @@ class Requests:
             self.labelled += 1
         elif tokens:
             self.counted += 1
-        witnesses = {witness for witness, _ in found.complete}
-        self.whole.update({_who(witness) for witness in witnesses})
+        self.whole.update(_whole(found.complete))
         self.clocks.update(dict.fromkeys(one.clock for one in own))
-
-    def _measure(
-        self, own: Sequence[Noted], everybody: Any, faults: Mapping[str, Sequence[Noted]]
-    ) -> None:
-        from rackproof.scenarios.recorded.migrations import migrations  # noqa: PLC0415
-
-        prompt = None
-        for one in own:
-            if one.observation.kind == "prompt":
-                prompt = int(one.observation.values.get("tokens", 0)) or None
-        found = migrations(own, faults, everybody.called, self.stack.one_host)
-        self.measured.add(found, prompt)
 
     def checked(self) -> Sequence[str]:
         """By what tokens are known, whose logs are whole, and which clocks there are."""
@@ -338,6 +369,8 @@ class Requests:
 
     def unchecked(self) -> Sequence[str]:
         """What nobody can tell of these logs."""
+        from rackproof.scenarios.recorded.reader import passed_over  # noqa: PLC0415
+
         found = []
         if self.counted:
             found.append(
@@ -346,6 +379,12 @@ class Requests:
             )
         if self.labelled + self.counted > self.whole["worker"]:
             found.append("what workers emitted, where there is no record of theirs")
+        found += self.measured.untold()
+        unread = list(passed_over(self.path, self.mapping))
+        if unread:
+            names = ", ".join(unread[:MOST_CLOCKS])
+            more = f" and {len(unread) - MOST_CLOCKS:,} more" if unread[MOST_CLOCKS:] else ""
+            found.append(f"files that have no name as of {self.mapping.name}: {names}{more}")
         found.append("how long steps took (every order of steps counts)")
         return found
 
@@ -474,8 +513,25 @@ class Runs:
         return None
 
 
+def _prompt(own: Sequence[Noted]) -> int | None:
+    """How many tokens a request's prompt has, where that is told."""
+    told = [one.observation.values for one in own if one.observation.kind == "prompt"]
+    return int(told[-1].get("tokens", 0)) or None if told else None
+
+
 def _requests(number: int) -> str:
     return f"{number:,} request{'' if number == 1 else 's'}"
+
+
+def _whole(complete: Collection[tuple[str, str]]) -> set[str]:
+    """The witnesses whose log is whole: of those that have to be, in all kinds that are needed."""
+    from rackproof.scenarios.recorded.serving import NEEDED  # noqa: PLC0415
+
+    return {
+        _who(witness)
+        for witness, _ in complete
+        if all((witness, kind) in complete for kind in NEEDED.get(witness, ((),))[0])
+    }
 
 
 def _who(witness: str) -> str:

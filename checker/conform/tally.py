@@ -18,6 +18,14 @@ MOST_KINDS: Final = 100
 """Kinds of findings of which one case is kept; of others, only how many there are."""
 MOST_NAMES: Final = 1_000
 """Names of cases that are kept of a kind."""
+MOST_GONE: Final = 1_000
+"""Cases that did not go plainly well of which it is kept what became of them."""
+_SUCH: Final = {
+    Answer.ACCEPTED: "The model has such runs",
+    Answer.REJECTED: "The model has no such run",
+    Answer.OPEN: "As far as it goes, the model has such runs",
+}
+_OPEN: Final = "Whether the model has such runs is open"
 _NUMBER: Final = re.compile(r"\d+")
 
 Kind = tuple[object, ...]
@@ -32,9 +40,9 @@ def status_of(found: Explained, known: frozenset[str] = frozenset()) -> Status:
 
 def is_plain(found: Explained) -> bool:
     """Whether there is nothing to tell of a case: accepted as it stands, nothing broken, assumed or
-    said wrongly.
+    said wrongly, and the request went plainly well.
     """
-    wrong = found.broken or found.misattributed or found.assumed
+    wrong = found.broken or found.misattributed or found.assumed or found.case.went
     return found.answer is Answer.ACCEPTED and not wrong
 
 
@@ -98,7 +106,8 @@ class Tally:
 
     known: properties whose violation does not count. answers, broken (a property, and whether the
     model has such runs too), assumed, missing: in how many cases. groups: of what is not simply
-    accepted; unkept: how many cases are of kinds that are not kept. errors: of logs.
+    accepted; unkept: how many cases are of kinds that are not kept. errors: of logs. went: what
+    became of those that did not go plainly well, and of how many (``gone``).
     """
 
     known: frozenset[str] = frozenset()
@@ -110,6 +119,8 @@ class Tally:
     unkept: Counter[Answer] = field(factory=Counter)
     errors: dict[tuple[str, str, str], LogError] = field(factory=dict)
     statuses: Counter[Status] = field(factory=Counter)
+    went: list[str] = field(factory=list)
+    gone: Counter[Answer] = field(factory=Counter)
 
     @property
     def count(self) -> int:
@@ -128,6 +139,12 @@ class Tally:
         self.broken.update({(one.prop, one.predicted) for one in found.broken})
         self.assumed.update({_of_any(text, found) for text in found.assumed})
         self.missing.update(set(found.case.missing))
+        if found.case.went:
+            self.gone[found.answer] += 1
+            if len(self.went) < MOST_GONE:
+                self.went.append(
+                    f"{found.case.name}: {found.case.went}. {_SUCH.get(found.answer, _OPEN)}"
+                )
         if found.misattributed:
             self._note_errors(found)
         if found.answer is not Answer.ACCEPTED or found.broken:

@@ -13,7 +13,10 @@ from rackproof.checker.conform.explainer import Explainer
 from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.search import Limits
 from rackproof.checker.conform.sources import Stack
+from rackproof.checker.explain.asked import changes as change_options
+from rackproof.checker.explain.asked import line
 from rackproof.checker.performance.answers import Table
+from rackproof.checker.report.conform.words import sentence
 from rackproof.model.kernel import Place
 from rackproof.scenarios.changes import Change
 from rackproof.scenarios.live.plan import ADJUSTABLE, STACK
@@ -29,8 +32,9 @@ class Held:
     """What ``conform`` finds in a record.
 
     answers: how many requests had which answer. broken: the properties that are broken, with what
-    is so instead. rejected: where nothing in the model explains it; doubts: what could not be read.
-    migrations: what each cost, beside what is predicted.
+    is so instead; defects: those of them that are broken in every run of the model that explains
+    the record. rejected: where nothing in the model explains it; doubts: what could not be read.
+    migrations: what each cost, beside what is predicted. again: the command that tells all of it.
     """
 
     answers: Mapping[str, int]
@@ -38,15 +42,19 @@ class Held:
     rejected: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     migrations: tuple[str, ...] = ()
+    defects: frozenset[str] = frozenset()
+    again: str = ""
 
     def data(self) -> dict[str, Any]:
         """Plain lists, maps and texts."""
         return {
             "answers": dict(self.answers),
             "broken": dict(self.broken),
+            "defects": sorted(self.defects),
             "rejected": list(self.rejected),
             "doubts": list(self.doubts),
             "migrations": list(self.migrations),
+            "again": self.again,
         }
 
 
@@ -68,11 +76,18 @@ def held_against_the_model(
     told = [one for one in found if one.answer is not Answer.INCONCLUSIVE]
     return Held(
         Counter(one.answer.value for one in found),
-        {broken.prop: broken.sentence for one in told for broken in one.broken},
+        {each.prop: sentence(each, one.case) for one in told for each in one.broken},
         tuple(_rejection(one) for one in found if one.answer is Answer.REJECTED),
         tuple(doubts),
         tuple(_costs(capture.stalls())),
+        frozenset(one.prop for each in told for one in each.broken if one.predicted),
+        _again(folder, source),
     )
+
+
+def _again(folder: Path, source: Stack) -> str:
+    options = [*source.options, *change_options(source.changes)]
+    return " ".join([line("conform", str(folder), *options), *source.flags])
 
 
 def _costs(table: Table | None) -> Iterator[str]:

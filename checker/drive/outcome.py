@@ -67,6 +67,18 @@ class Outcome:
         return Verdict.UNPREDICTED if self.broken else Verdict.AS_PREDICTED
 
     @property
+    def confirmed(self) -> dict[str, str]:
+        """Of each property that was broken, whether the model has that too, in words."""
+        return {prop: self._told(prop) for prop in self.broken}
+
+    def _told(self, prop: str) -> str:
+        if prop in self.prediction.props:
+            return Verdict.CONFIRMED.value
+        if prop in self.held.defects:
+            return "seen on the system, and in every run of the model that explains its record"
+        return Verdict.UNPREDICTED.value
+
+    @property
     def status(self) -> Status:
         """The exit status: what was confirmed is as expected; what was not, is open; and
         what no run of the model explains is wrong, whatever else was confirmed.
@@ -95,6 +107,7 @@ class Outcome:
             "requests": [{"name": had.name, **had.stream.told()} for had in seen.requests],
             "attempts": [{"worker": r.worker.name, "error": r.error} for r in seen.routes],
             "broken": self.broken,
+            "confirmed": self.confirmed,
             "conform": self.held.data(),
             "probes": [asdict(probe) for probe in seen.probes],
             "record": str(seen.folder),

@@ -10,6 +10,7 @@ from rackproof.checker.searched import Progress
 from rackproof.checker.trace import Trace
 from rackproof.checker.verdicts import Verdict
 from rackproof.checker.verify import AS_REPORTED, explored
+from rackproof.model.kernel import Scope
 from rackproof.scenarios.errors import unknown
 from rackproof.scenarios.schema import Scenario
 from rackproof.scenarios.worlds import InputError
@@ -28,6 +29,13 @@ class Prediction:
         """What is so instead, in sentences."""
         found = [p for p in self.trace.system.properties if p.name == self.prop]
         return tuple(sentence for p in found for sentence in self.trace.broken(p))
+
+    @property
+    def props(self) -> frozenset[str]:
+        """All the properties that the run violates, beside the one that it is tried for."""
+        always = [p for p in self.trace.system.properties if p.scope is Scope.ALWAYS]
+        found = {p.name for p in always if list(self.trace.failing(p))}
+        return frozenset(found | ({self.prop} if self.prop else set()))
 
 
 def predicted(

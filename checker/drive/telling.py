@@ -53,14 +53,18 @@ def outcome_in_words(outcome: Outcome) -> Iterator[str]:
     for fact in outcome.facts:
         yield f"    {fact.prop} is broken: {fact.sentence}"
     counts = ", ".join(f"{count} {answer}" for answer, count in outcome.held.answers.items())
-    yield f"  held against the model: {counts or 'nothing'} (rackproof conform tells more)"
+    yield f"  held against the model: {counts or 'nothing'}; all of it is told by"
+    yield f"    {outcome.held.again}"
+    if outcome.held.broken and not outcome.held.rejected:
+        yield "    which says FAILED: a defect that was predicted is a defect"
     for prop, sentence in outcome.held.broken.items():
         yield f"    {prop} is broken: {sentence}"
     yield from (f"    {line}" for line in (*outcome.held.rejected, *outcome.held.doubts))
     yield from (f"    {line}" for line in outcome.held.migrations)
     yield f"  recorded in {seen.folder} ({seen.seconds:.1f} s)"
-    prop = f"{outcome.prediction.prop}: " if outcome.prediction.prop else ""
-    yield f"{prop}{outcome.verdict.value}"
+    tried = outcome.prediction.prop
+    yield f"{f'{tried}: ' if tried else ''}{outcome.verdict.value}"
+    yield from (f"{name}: {told}" for name, told in outcome.confirmed.items() if name != tried)
 
 
 def _had(had: Had) -> Iterator[str]:

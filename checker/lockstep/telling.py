@@ -7,9 +7,11 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from rackproof.checker.conform.changing import changes_that_explain
 from rackproof.checker.conform.explain import explain
 from rackproof.checker.conform.forcing import forced_breaks
-from rackproof.checker.conform.outcome import Answer, Broken, Explained
+from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
+from rackproof.checker.conform.search import Limits
 from rackproof.checker.conform.telling import broken_sentence, written
 from rackproof.checker.conform.watch import Unexplained, by_witness
 from rackproof.checker.lockstep.machine import Found
@@ -18,6 +20,10 @@ from rackproof.checker.trace import Trace
 from rackproof.model.kernel import Observation, Scope, holds
 from rackproof.model.kernel.evidence import Case
 
+LIMITS: Final = Limits(20_000)
+"""How much is looked at to tell of a failure."""
+CHANGES: Final = Limits(2_000)
+"""How much is looked at to tell which mechanism would explain it: some seconds."""
 MOST_TOLD: Final = 4
 """How many of the parts of guards are told."""
 
@@ -47,12 +53,16 @@ class Judged:
 def judged(run: Lockstep, failure: Diverged) -> Judged:
     """Hold the record of a run against its world once more, this time with all that came later."""
     whole = _case(run, failure.seen is None or failure.seen.witness == run.implementation.outside)
-    explained = explain(whole, changes=True)
+    explained = explain(whole, LIMITS)
     trace = run.watch.trace(run.watch.nodes[0])
     if explained.answer is Answer.REJECTED:
-        trace = explained.trace
+        changes, untold, tried = changes_that_explain(whole, CHANGES)
+        explained, trace = (
+            evolve(explained, changes=changes, untold=untold, tried=tried),
+            explained.trace,
+        )
     seen = _from_outside(run, whole)
-    outside = explain(evolve(seen, ended=True)) if seen else None
+    outside = explain(evolve(seen, ended=True), LIMITS) if seen else None
     found = Judged(trace, explained, outside if _is_rejected(outside) else None)
     if failure.unexplained is None:
         return evolve(found, left=_left(run))
@@ -157,11 +167,16 @@ def _wrong(failure: Diverged, judgement: Judged) -> Iterator[str]:
         yield f"No run of the model explains {_text(failure.run, failure.seen)}."
     if explained.rejection is not None:
         yield from _said("the model allowed instead:", _allowed(explained))
-        yield from _said("for what was seen it lacks:", explained.rejection.failed[:MOST_TOLD])
+        if not _is_in_values(explained.rejection):
+            yield from _said("for what was seen it lacks:", explained.rejection.failed[:MOST_TOLD])
     yield from _said("broken:", [f"{one.prop}: {one.sentence}" for one in judgement.broken])
-    if not judgement.broken:
+    if explained.reason is not None:
+        yield f"What that breaks was not found out: {explained.reason}."
+    elif not judgement.broken:
         yield "No property of the catalogue is broken by that."
     yield from _said("that is what the model allows with", explained.changes or ())
+    if explained.untold and not explained.changes:
+        yield f"({explained.untold} other values of mechanisms were too many to try)"
 
 
 def _text(run: Lockstep, seen: Observation) -> str:
@@ -169,6 +184,12 @@ def _text(run: Lockstep, seen: Observation) -> str:
     only = [labels[0] for labels in run.subject.labels.values() if len(labels) == 1]
     values = {name: value for name, value in seen.values.items() if value not in only}
     return written(evolve(seen, values=values))
+
+
+def _is_in_values(rejection: Rejection) -> bool:
+    """Whether the model allowed the same with another value, which says it all."""
+    same = f"{rejection.at.witness} {rejection.at.kind}:"
+    return any(one.written.startswith(same) for one in rejection.expected)
 
 
 def _allowed(explained: Explained) -> list[str]:
@@ -191,5 +212,6 @@ def _again(found: Found) -> Iterator[str]:
     """How it was found, and how it is done again."""
     yield ""
     number, first = len(found.actions), len(found.first)
-    yield f"Found in run {found.runs}, in {first} actions; these {number} are enough. Again:"
+    enough = "this one is" if number == 1 else f"these {number} are"
+    yield f"Found in run {found.runs}, in {first} actions; {enough} enough. Again:"
     yield f'  actions="{"; ".join(map(str, found.actions))}"'

@@ -158,8 +158,11 @@ class Stalls:
             "model and its GPUs; prefill is for comparison: the time that as many tokens would "
             f"take, of {model} on {self.deployment.gpus or GPUS} x {chip}"
         )
+
+    def untold(self) -> Iterable[str]:
+        """Of how many attempts it is not known when the fault was noticed, and why."""
         for why, times in sorted(self._untold.items()):
-            yield f"not known when the fault was noticed, of {counted(times, 'attempt')}: {why}"
+            yield f"when the fault was noticed, of {counted(times, 'attempt')}: {why}"
 
 
 def prefill_s(deployment: Deployment, context: float) -> float:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
+from rackproof.checker.cores import available_cores
 from rackproof.checker.lowering.arena import Node
 from rackproof.checker.lowering.relation import Action, Predicate, Raises, Relation, error_in_words
 from rackproof.checker.proof import clauses, solvers
@@ -28,7 +29,6 @@ from rackproof.checker.proof.pdr import pdr
 from rackproof.checker.proof.proof import Proof
 from rackproof.checker.proof.race import Race, Runner, Told
 from rackproof.checker.proof.unbounded import prove_for_any
-from rackproof.checker.search.threads import available_cores
 from rackproof.checker.trace import EngineError, Trace
 from rackproof.model.kernel import ModelError, Property, Scope, System, holds
 

@@ -15,8 +15,13 @@ from rackproof.model.kernel import Property, Scope
 from rackproof.scenarios.fields import Fields
 
 
-def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
-    """The lines of a violation, from the property to the command that shows it again."""
+def counterexample(
+    report: Report, result: Result, reproduce: str, *, other_run: bool = True
+) -> list[str]:
+    """The lines of a violation, from the property to the command that shows it again.
+
+    other_run: whether to show the run that is possible within the times too, where it is another.
+    """
     trace = result.trace
     assert trace is not None, "only a violation has a counterexample"
     fixed = remedy(report, result)
@@ -27,7 +32,7 @@ def counterexample(report: Report, result: Result, reproduce: str) -> list[str]:
     lines += ["", *run_in_words(trace, timing=timing), "", *_verdict(trace, result)]
     is_searchable = report.options.engine != "sample" or result.shortest
     if is_searchable and (within := within_times(trace, result.prop)) is not None:
-        lines += [f"  {line}" for line in within.lines]
+        lines += [f"  {line}" for line in (within.lines if other_run else within.told)]
     if isinstance(report, Examined):
         lines += _exam(report, result)
     if fixed:

@@ -38,7 +38,7 @@ def as_text(report: Report) -> str:
         if result.trace is not None and result.complaint
     ]
     for run, result in violated:
-        lines += ["", *counterexample(report, result, again(report, run))]
+        lines += ["", *counterexample(report, result, again(report, run), other_run=False)]
     if report.failure and report.failure.traceback:
         lines += ["", report.failure.traceback]
     return shown("\n".join(lines if violated else [*lines, f"  To see it again: {again(report)}"]))

@@ -90,14 +90,19 @@ class WithinTimes:
     difference: tuple[str, ...] = ()
 
     @property
-    def lines(self) -> Iterator[str]:
-        """All of it in words, the other run too."""
+    def told(self) -> Iterator[str]:
+        """The verdict in words, and what it would take; without the other run."""
         yield from self.words
         if self.ways:
             known = {1: "where", 2: "with either of these alone:"}
             alone = known.get(len(self.ways), "with any of these alone:")
             yield f"It is possible, with all else as it is, {alone}"
             yield from (f"  {way.told}" for way in self.ways)
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """All of it in words, the other run too."""
+        yield from self.told
         yield from self.difference
         if self.ways:
             yield f"As here, where {self.condition}:"

@@ -34,6 +34,8 @@ DRAWN: Final = 10
 """Runs of a batch that Hypothesis draws: as many as go without knowing of one another."""
 MOST_SHRINKING: Final = 100
 """Runs in which Hypothesis shrinks a violation; more is left to the search."""
+MOST_SECONDS: Final = 30.0
+"""How long the least runs are sought, of all violations together."""
 NOT_JUDGED: Final = "a loop is no run that sampling sees the end of"
 UNASKED: Final = "it was not asked for"
 
@@ -59,8 +61,13 @@ def sampled(
     work = Sampler(system, sampling, sought, asked, seconds, progress, driver)
     reason = work.draw()
     properties = {prop.name: prop for prop in system.properties}
+    until = time.monotonic() + MOST_SECONDS
+
+    def left() -> float:
+        return min(work.left(), until - time.monotonic())
+
     shortest = {
-        name: least(system, properties[name], sighting.firings, work.left)
+        name: least(system, properties[name], sighting.firings, left)
         for name, sighting in work.tally.violated.items()
     }
     return _findings(work, shortest, reason, time.monotonic() - work.began)

@@ -15,6 +15,7 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.checker.cores import available_cores
 from rackproof.checker.lowering.relation import Action, Relation, Update
 from rackproof.checker.native import Native
 from rackproof.checker.native.memory import Own
@@ -31,7 +32,7 @@ from rackproof.checker.search.results import (
     Snapshot,
 )
 from rackproof.checker.search.store import LimitReached
-from rackproof.checker.search.threads import Team, available_cores
+from rackproof.checker.search.threads import Team
 from rackproof.checker.symmetry import Class
 from rackproof.model.kernel import Property, Scope
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -23,11 +22,6 @@ TICK: Final = 0.1
 PATIENCE: Final = 15.0
 """A search that takes this many times its preparation is worth a more thorough compilation."""
 ALL_OPEN: Final = 0x0101010101010101
-
-
-def available_cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 class Team:

@@ -12,6 +12,7 @@ from rackproof.model.evidence.frontend import frontend
 from rackproof.model.evidence.indexed import of_caches
 from rackproof.model.evidence.operators import discovery, operator
 from rackproof.model.evidence.step import Step
+from rackproof.model.evidence.words import in_words
 from rackproof.model.evidence.workers import worker
 from rackproof.model.kernel import Evidence, Firing, Identifiers, Record
 from rackproof.model.sorts import Prefixes, Workers
@@ -31,8 +32,10 @@ def evidence(names: Mapping[Identifiers, Sequence[str]]) -> Evidence:
         found = (record for witness in WITNESSES for record in witness(step))
         return (*cached.records(before, firing, after), *found) if names[Prefixes] else tuple(found)
 
-    follows = cached.forced if names[Prefixes] else forced(workers)
-    return Evidence(records, follows, owed=("clear-failure",))
+    if names[Prefixes]:
+        owed = ("index-sound", "index-complete")
+        return Evidence(records, cached.forced, owed=owed, words=in_words)
+    return Evidence(records, forced(workers), owed=("clear-failure",), words=in_words)
 
 
 def _chosen(firing: Firing) -> dict[str, int]:

@@ -39,10 +39,13 @@ def forced(workers: Sequence[str]) -> Callable[[World, Observation], World | Non
 
 
 def _token(world: World, seen: Observation, _worker: int | None) -> World:
-    """A token of the position that the log has, or of the next one; counted, if it is numbered."""
+    """A token of the position that the log has, or of the next one; counted, if it is numbered.
+    One that has no position in the output is counted alone.
+    """
     stream = world.streams[REQUEST]
-    position = int(seen.values.get("position", stream.delivered))
-    world = deliver(world, REQUEST, min(position, world.max_tokens))
+    position = seen.values.get("position", stream.delivered)
+    if isinstance(position, int):
+        world = deliver(world, REQUEST, min(position, world.max_tokens))
     many = int(seen.aside.get("number", position)) >= world.max_tokens
     stream = world.streams[REQUEST]
     return world.with_stream(REQUEST, over_budget=stream.over_budget | many, withheld=False)

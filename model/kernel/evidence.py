@@ -89,12 +89,14 @@ class Evidence:
     something was observed though no transition allows it (such as a token that is delivered
     twice), of the state before; None where nothing is known of that. Both are plain functions, and
     decide nothing of what the world does. owed: the names of properties that say what whoever
-    writes must have got by the end of a record.
+    writes must have got by the end of a record. words: from a condition on fields to the same as
+    people say it; None where they have no other words for it.
     """
 
     records: Records
     forced: Callable[[Any, Observation], Any | None] | None = None
     owed: Collection[str] = ()
+    words: Callable[[str], str] | None = None
 
 
 def evidence_of(system: System) -> Evidence:
@@ -125,7 +127,9 @@ class Case:
     have written after that is not known. still_open: where the run stands at the end of the record,
     in words, if it is not over by then. numbered: what positions and numbers of tokens stand for in
     the logs, where some were taken out. key: the same for cases whose systems are the same, down to
-    the names of their identifiers; None where that is not known.
+    the names of their identifiers; None where that is not known. went: what became of it, in a
+    line, where that did not go plainly well. sentences: what is so where a property is broken, with
+    the numbers of the logs, by its name.
     """
 
     name: str
@@ -139,3 +143,5 @@ class Case:
     still_open: str | None = None
     numbered: Mapping[int, int] = field(factory=dict)
     key: Hashable = None
+    went: str | None = None
+    sentences: Mapping[str, str] = field(factory=dict)

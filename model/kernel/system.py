@@ -179,7 +179,7 @@ class Firing:
         after = self.transition.function(state, *self.arguments)
         if after is None or after == state:
             return None
-        system.schema.flatten(after)
+        system.schema.check_step(state, after)
         return after
 
     def words(self, system: System) -> str:

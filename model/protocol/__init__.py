@@ -87,7 +87,7 @@ CONCERNS: Final = {
 """Each concern with its mechanisms, in the order in which they are told."""
 
 
-@frozen
+@frozen(cache_hash=True)  # each state of a world has one, and is hashed
 class Protocol(
     StreamMechanisms,
     RetryMechanisms,

@@ -11,6 +11,8 @@ from attrs import evolve, frozen
 from rackproof.model.kernel import Evidence, Firing, Observation, Record, System, evidence_of
 from rackproof.model.kernel.evidence import Kinds
 from rackproof.model.kernel.implementation import Implementation, Operation, optional
+from rackproof.scenarios.recorded.vocabulary import unknown_kind
+from rackproof.scenarios.worlds import InputError
 
 
 @frozen
@@ -92,7 +94,12 @@ class Adapter(Implementation):
             super().do(name, of)
 
     def looked_at(self, system: System) -> System:
-        """The world, in which every record says of which request it is."""
+        """The world, in which every record says of which request it is; ``InputError`` for a kind
+        in ``complete`` that nobody writes.
+        """
+        for witness, kind in sorted(self.complete):
+            if why := unknown_kind(witness, kind):
+                raise InputError(f"{type(self).__name__}.complete: {why}")
         return evolve(system, evidence=_told(system))
 
     @abstractmethod

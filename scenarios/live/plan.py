@@ -183,6 +183,8 @@ def planned(
     refused = settings.length is None and any(a.point.place in (FINISH, END) for a in actions)
     said = (refused and not settings.emits) or sought in SAID_BY_ENGINES
     engines = _engines(requests, names, mocked=said and not settings.roles)
+    if settings.roles and sought in SAID_BY_ENGINES and _midway(actions):
+        engines = tuple("mocker" if role == DECODE else "oracle" for role in settings.roles)
     mapping = (*_mapping(world, settings, scale, engines), *_notes(actions, sought, settings))
     tokens = world.max_tokens * scale
     return Plan(settings, engines, names, requests, tokens, actions, mapping)
@@ -347,23 +349,36 @@ def _mapping(
     if settings.emits:
         yield "the engines emit a token where none is left to generate, as zero-budget: emit says"
     mocked = engines.count("mocker")
-    if mocked:
+    if mocked and not settings.roles:
         yield (
             f"{mocked} of {len(engines)} workers are Dynamo's own mocker, since the run is about "
             "what engines say beside tokens; the one that serves first is the oracle"
         )
 
 
+def _midway(actions: Sequence[Action]) -> bool:
+    """Whether all is done in the midst of an output, where a client can see how far that is."""
+    return all(isinstance(action.point.place, int) and action.point.place for action in actions)
+
+
 def _notes(actions: Sequence[Action], sought: str | None, settings: Settings) -> Iterator[str]:
     """What of a run is otherwise in a deployment, or cannot be seen there."""
     if settings.roles:
         yield (
-            "prefill and decode workers are oracles: no KV is moved, so that transfers, and what "
-            "prefill workers hold, are not observed"
+            "prefill workers are oracles: no KV is moved, so that transfers, and what they hold, "
+            "are not observed"
         )
         yield "the router takes the worker with the least load (--router-mode kv)"
-    if settings.roles and sought in SAID_BY_ENGINES:
-        yield "the engines are of our making; the usage is counted by the frontend"
+    if settings.roles and sought in SAID_BY_ENGINES and _midway(actions):
+        yield (
+            "decode workers are Dynamo's own mocker, since the run is about what engines say "
+            "beside tokens; they do not wait: what is done is done once the client has the tokens"
+        )
+    elif settings.roles and sought in SAID_BY_ENGINES:
+        yield (
+            "oracles say nothing of a usage, and the frontend counts right: a usage that is wrong "
+            "because of what engines say cannot be confirmed"
+        )
     if settings.roles and any(action.point.place in (FINISH, END) for action in actions):
         yield (
             "an oracle that is asked for no token ends the request with an error, where the model "

@@ -261,12 +261,16 @@ class _Trial:
 
     def _await(self, held: _Held, stream: Stream) -> None:
         """Wait until a worker waits at a point, and the client has all that came before it."""
+        place = held.point.place
+        if self._runs_on:
+            until(lambda: len(stream.tokens) >= int(place) or stream.is_over, self.patience)
+            if not stream.is_over:
+                return
         until(lambda: held.taken or stream.is_over, self.patience)
         if not held.taken:
             over = f"the stream was over by then ({_end(stream)})"
             waited = f"waited {self.patience:g} s for it, and the client was at {_end(stream)}"
             raise _Missed(f"{held.point}: {over if stream.is_over else waited}")
-        place = held.point.place
         if place == PREFILL:
             return
         most = self.plan.tokens if isinstance(place, str) else int(place)
@@ -285,6 +289,14 @@ class _Trial:
         for worker in self.live.workers.values():
             if name is not None and _waits(worker, held.file.stem):
                 self.bound[name] = worker.name
+        if name is not None and self._runs_on:
+            of = self.routes_of(self.streams[held.point.request])
+            self.bound[name] = of[-1].worker.name
+
+    @property
+    def _runs_on(self) -> bool:
+        """Whether workers decode that do not wait."""
+        return self.plan.apart and "mocker" in self.plan.engines
 
     def _namesake(self, name: str) -> str:
         return self.plan.settings.names[self.plan.workers.index(name)]

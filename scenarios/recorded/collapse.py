@@ -39,9 +39,9 @@ class Numbers:
 
 
 def numbers(
-    logs: Iterable[Sequence[int | None]], counts: Iterable[int], near: Iterable[int], most: int
+    logs: Iterable[Sequence[int | None]], counts: Iterable[int], near: Iterable[int]
 ) -> Numbers:
-    """The positions below ``most`` that have to be kept.
+    """The positions that have to be kept, so that no two numbers that are told become one.
 
     logs: the positions of tokens as each log has them, None for anything else. counts: numbers of
     tokens that are told. near: further positions that matter.
@@ -51,7 +51,7 @@ def numbers(
         kept |= {count - 1, count}
     for log in logs:
         kept |= _uneven(log)
-    return Numbers(tuple(sorted(position for position in kept if 0 <= position < most)))
+    return Numbers(tuple(sorted(position for position in kept if position >= 0)))
 
 
 def _uneven(log: Sequence[int | None]) -> set[int]:

@@ -8,7 +8,7 @@ kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from attrs import define, field, frozen
@@ -21,12 +21,15 @@ from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
 
 FACTS: Final = "facts"
+DAMAGED: Final = "damaged"
+"""The fact that something could not be read: of a file, or of what somebody wrote."""
+EVERYBODY: Final = "everybody"
 PREFILL: Final = "prefill"
 DECODE: Final = "decode"
 AGGREGATED: Final = "aggregated"
+ROLES: Final = (PREFILL, DECODE, AGGREGATED)
 _ONCE: Final = ("crash", "hang", "resume", "drain", "removed", "listed")
 """What has no effect on a worker to which it was done last."""
-_ROLES: Final = (PREFILL, DECODE, AGGREGATED)
 
 
 @frozen
@@ -48,7 +51,12 @@ class Everybody:
     usage is still to come in ``asking``. retry_limit: of all requests, where it is told.
     has_clients: whether any client was recorded. repeated: what was done to a worker just after the
     same, so that it had no effect; it is passed over. set_by: what is told of how the system is set
-    up, by name, and where that was told.
+    up, by name, and where that was told. files: in which files a witness would be read, and claims:
+    of which kinds they have every record. unclaimed: some requests that failed, as the frontend
+    says, before any client was known of. named: the workers that requests were sent to.
+    contradictions: what is told of all that twice, and otherwise.
+    spoilt: the files of which lines were lost, so that what they say of themselves to be whole is
+    not so; and whoever said something for all that could not be read.
     """
 
     known: dict[str, Worker] = field(factory=dict)
@@ -60,6 +68,13 @@ class Everybody:
     retry_limit: int | None = None
     has_clients: bool = False
     set_by: dict[str, tuple[Value, Place | None]] = field(factory=dict)
+    files: Mapping[str, str] = field(factory=dict)
+    claims: Mapping[str, frozenset[str]] = field(factory=dict)
+    unclaimed: dict[str, None] = field(factory=dict)
+    named: set[str] = field(factory=set)
+    contradictions: list[tuple[Place, str]] = field(factory=list)
+    spoilt: set[str] = field(factory=set)
+    _claims: list[tuple[str, str, frozenset[str]]] = field(factory=list, init=False)
     _sorted: tuple[int, int] = field(default=(0, 0), init=False)
     repeated: list[Noted] = field(factory=list, init=False)
     _of_worker: dict[str, list[tuple[int, Noted]]] = field(factory=dict, init=False)
@@ -110,8 +125,27 @@ class Everybody:
 
     def _asks(self, about: str, values: Mapping[str, Value]) -> None:
         self.has_clients = True
+        self.unclaimed.pop(about, None)
         if "prompt" in values:
             self.asking[about] = str(values["prompt"])
+
+    def _sent(self, _about: str, values: Mapping[str, Value]) -> None:
+        self.named.add(str(values.get("worker", "")))
+
+    def strangers(self) -> Iterator[tuple[Place, str]]:
+        """What was done to workers of which no other record speaks: is that the right name?"""
+        there = {self.called(name) for name in (*self.named, *self.complete, *self.failed)}
+        for noted in self.told if self.named else ():
+            seen = noted.observation
+            name = str(seen.values.get("worker", ""))
+            known = name in self.known or self.called(name) in there
+            if seen.witness == OPERATOR and seen.place and not known:
+                yield seen.place, f"the worker {name} is in no other record"
+
+    def _over(self, about: str, values: Mapping[str, Value]) -> None:
+        """A request failed: it may be one of those whose answers have no id."""
+        if values.get("outcome") == "failed" and not self.has_clients:
+            self.unclaimed[about] = None
 
     def _usage(self, about: str, values: Mapping[str, Value]) -> None:
         prompt = self.asking.pop(about, None)
@@ -127,12 +161,32 @@ class Everybody:
             limit = values.get("retry-limit")
             self.retry_limit = limit if isinstance(limit, int) else self.retry_limit
             for name, value in values.items():
-                if self.set_by.get(name, (None,))[0] != value:
-                    self.set_by[name] = value, place
+                self._set(name, value, place)
         elif kind == "complete":
             who = str(values.get("by"))
             kinds = frozenset(str(values.get("kinds", "")).split())
-            self.complete[self.called(who)] = self.complete.get(who, frozenset()) | kinds
+            self._claims.append((place.file if place else "", self.called(who), kinds))
+            self._claim()
+        elif kind == DAMAGED:
+            self.spoilt |= {str(value) for value in values.values()}
+            self._claim()
+
+    def _claim(self) -> None:
+        """Which logs are whole, of those of whose files no line was lost."""
+        self.complete = {}
+        for file, who, kinds in self._claims:
+            if self.spoilt.isdisjoint((file, who, EVERYBODY)):
+                self.complete[who] = self.complete.get(who, frozenset()) | kinds
+
+    def _set(self, name: str, value: Value, place: Place | None) -> None:
+        """How the system is set up; where that is told twice, the later file is the frontend's."""
+        before, where = self.set_by.get(name, (None, None))
+        if before == value:
+            return
+        self.set_by[name] = value, place
+        if before is not None and place is not None:
+            words = f"says that {name} is {value}, and {where} that it is {before}"
+            self.contradictions.append((place, f"{words}: the former counts"))
 
     def _worker(self, values: Mapping[str, Value]) -> None:
         """A worker under its name and the id of its instance; what is known already stays so."""
@@ -141,7 +195,7 @@ class Everybody:
             return
         before = next((self.known[name] for name in names if name in self.known), None)
         told = str(values.get("role", ""))
-        role = told if told in _ROLES else (before.role if before else None)
+        role = told if told in ROLES else (before.role if before else None)
         worker = Worker(before.name if before else names[0], role)
         aliases = [name for name, known in self.known.items() if before and known == before]
         for name in (*aliases, *names):
@@ -180,10 +234,10 @@ class Everybody:
         return any(worker.role == PREFILL for worker in self.known.values())
 
     @property
-    def workers(self) -> list[str]:
+    def workers(self) -> Collection[str]:
         """Every worker that the logs name, in the order in which they do."""
         self._sort()
-        return list(self._aliases)
+        return self._aliases.keys()
 
     def fails_others(self, name: str, about: str) -> bool:
         """Whether a worker failed a request other than this."""
@@ -194,6 +248,9 @@ class Everybody:
 
 _OF_REQUESTS: Final = {
     (FRONTEND, "failed"): Everybody._failure,
+    (FRONTEND, "over"): Everybody._over,
+    (FRONTEND, "dispatch"): Everybody._sent,
+    (FRONTEND, "decode"): Everybody._sent,
     (FACTS, "asked"): Everybody._asks,
     (CLIENT, "usage"): Everybody._usage,
 }

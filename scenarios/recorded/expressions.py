@@ -54,10 +54,20 @@ _FLAGS: Final = {"true": True, "false": False}
 
 @frozen
 class Value:
-    """A compiled value; ``needed`` is whether a line without it is worth a word."""
+    """A compiled value; ``needed`` is whether a line without it is worth a word, ``field`` the name
+    of the field where it is nothing but that.
+    """
 
     get: Get
     needed: bool = True
+    field: str | None = None
+
+    @property
+    def lacking(self) -> str:
+        """Why there is none, as far as that is known."""
+        if self.field is None:
+            return ""
+        return f": there is no field {self.field} (for the text write {{is: {self.field}}})"
 
 
 def text_of(value: Any) -> str:
@@ -83,6 +93,7 @@ def path(name: str) -> Get:
     if len(parts) == 1:
         return lambda record, _known: record.get(name)
     steps = [int(part) if part.isdecimal() else part for part in parts]
+    with_dots = _with_dots(parts)
     last: tuple[Record | None, Any] = None, None
 
     def get(record: Record, _known: Known) -> Any:
@@ -95,25 +106,35 @@ def path(name: str) -> Get:
             for step in steps:
                 found = found[step]
         except (KeyError, IndexError, TypeError):
-            found = _walk(record, parts) if _has_dots(record, parts) else None
+            found = _walk(record, parts) if _has_dots(record, with_dots) else None
         last = record, found
         return found
 
     return get
 
 
-def _has_dots(record: Record, parts: Sequence[str]) -> bool:
+def _with_dots(parts: Sequence[str]) -> Sequence[tuple[str, int | None, frozenset[str]]]:
+    """The parts of a path, each as an index too, with the names with dots that a field may have
+    instead of it.
+    """
+    return [
+        (part, int(part) if part.isdecimal() and len(part) < 10 else None, heads(parts[at:], 2))
+        for at, part in enumerate(parts)
+    ]
+
+
+def _has_dots(record: Record, parts: Sequence[tuple[str, int | None, frozenset[str]]]) -> bool:
     """Whether a field on the way, or where it ends, has dots in its name."""
     node: Any = record
-    for depth, part in enumerate(parts):
-        if type(node) is list:
-            node = node[int(part)] if part.isdecimal() and int(part[:9]) < len(node) else None
-        elif type(node) is not dict:
-            return False
-        elif not heads(parts[depth:], 2).isdisjoint(node):
-            return True
-        else:
+    for part, index, dotted in parts:
+        if type(node) is dict:
+            if not dotted.isdisjoint(node):
+                return True
             node = node.get(part)
+        elif type(node) is list:
+            node = node[index] if index is not None and index < len(node) else None
+        else:
+            return False
     return False
 
 
@@ -161,7 +182,7 @@ def _short(place: Place) -> Value | None:
     if isinstance(place.value, bool | int):
         return Value(_constant(place.value))
     text = place.text("a field, or a number")
-    return None if text is None else Value(path(text))
+    return None if text is None else Value(path(text), field=text)
 
 
 def _constant(value: Any) -> Get:
@@ -251,14 +272,18 @@ def _otherwise(get: Get, place: Place) -> Get | None:
 
 
 def _shifted(get: Get, place: Place, sign: int) -> Get | None:
-    """A number with another added; where the other is not known, the sum is not known either."""
+    """A number with another added; where the other is not known, the sum is not known either, and
+    that is told of a field that a line should have.
+    """
     other = read_value(place)
     if other is None:
         return None
-    by = other.get
+    by, needed = other.get, place.is_scalar
 
     def shifted(record: Record, known: Known) -> Any:
         value, offset = get(record, known), by(record, known)
+        if needed and offset is None and value is not None:
+            raise Unfit(f"is not known, as there is no {place.value}")
         if value is None or offset is None:
             return None
         return number(value) + sign * number(offset)
@@ -361,7 +386,8 @@ def number(value: Any) -> int:
     raise Unfit(f"is no whole number: {shown(value)}")
 
 
-def _flag(value: Any) -> bool:
+def flag(value: Any) -> bool:
+    """True or false, also in quotes."""
     found = value if isinstance(value, bool) else _FLAGS.get(text_of(value).lower())
     if found is None:
         raise Unfit(f"is neither true nor false: {shown(value)}")
@@ -376,7 +402,7 @@ def digest(value: Any) -> str:
 _AS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "number": number,
     "text": text_of,
-    "flag": _flag,
+    "flag": flag,
     "digest": digest,
 }
 

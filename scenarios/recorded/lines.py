@@ -31,7 +31,9 @@ def lines(path: Path, tell: Tell, most: int = MOST_LINE) -> Iterator[tuple[int, 
             tell(number, "is binary: there is a NUL byte in it")
             continue
         try:
-            yield number, data.decode("utf-8-sig" if number == 1 else "utf-8"), ended
+            text = data.decode("utf-8-sig" if number == 1 else "utf-8")
+            if text and not text.isspace():  # there may be a byte order mark alone
+                yield number, text, ended
         except UnicodeDecodeError as error:
             tell(number, f"is not UTF-8: there is the byte 0x{data[error.start]:02x} in it")
 

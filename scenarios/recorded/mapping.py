@@ -38,6 +38,7 @@ from rackproof.scenarios.recorded.expressions import (
     text_of,
 )
 from rackproof.scenarios.recorded.formats import FORMATS
+from rackproof.scenarios.recorded.vocabulary import KINDS, unknown_kind
 from rackproof.scenarios.worlds import InputError
 
 FOLDER: Final = Path(__file__).parent / "mappings"
@@ -76,6 +77,7 @@ RULE_KEYS: Final = (
     "remember",
     "forget",
     "doubt",
+    "tell",
     "clock",
 )
 UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -117,8 +119,8 @@ class Rule:
 
     rest: fields that are no values of their own where all the others are; None if it is not so.
     aside_of: where a map of what is told beside stands. demands: fields that a line must have.
-    doubt: why nothing is read of such a line. clock: by which what it tells of happened, where that
-    is not the one of the file.
+    doubt: why nothing is read of such a line. tell: what is worth a word of it. clock: by which
+    what it tells of happened, where that is not the one of the file.
     """
 
     line: int
@@ -140,6 +142,7 @@ class Rule:
     remember: tuple[tuple[str, Get], ...] = ()
     forget: bool = False
     doubt: str | None = None
+    tell: str | None = None
     clock: str | None = None
 
     def without(self, name: str) -> Rule:
@@ -198,6 +201,11 @@ class Section:
     text_between: bool = False
     strict: bool = False
     rules: tuple[Rule, ...] = ()
+
+    @property
+    def teaches(self) -> bool:
+        """Whether other files are read with what these say."""
+        return any(rule.learn for rule in self.rules)
 
 
 @lru_cache(maxsize=64)
@@ -347,8 +355,8 @@ def _bundled(name: str) -> MappingFile:
 def read_mapping(file: Path) -> MappingFile:
     """Read a mapping; ``ScenarioError`` names file, line and key of every mistake."""
     problems = Problems(file)
-    root = Place(read(file), "", 0, problems)
-    found = root.record(ROOT_KEYS, "a map that begins with rackproof: 1")
+    root = Place(read(file, "a mapping begins with rackproof: 1, and has files"), "", 0, problems)
+    found = root.record(ROOT_KEYS, "a map that begins with rackproof: 1, and has files")
     if found.get("rackproof") is None or found["rackproof"].value != 1:
         problems.add(1, "rackproof", "a mapping begins with rackproof: 1")
     title = found["title"].text() if "title" in found else None
@@ -497,6 +505,9 @@ def _completes(place: Place) -> Iterator[Complete]:
             continue
         witness = _name(found["witness"])
         kinds = sorted(_texts(found["kinds"], "a list of kinds"))
+        for kind in kinds if witness in KINDS else ():
+            if wrong := unknown_kind(str(witness), kind):
+                found["kinds"].fail(wrong)
         if witness is not None:
             yield Complete(witness, " ".join(kinds))
 
@@ -527,6 +538,7 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
     memories = read_memories(found["remembered"]) if "remembered" in found else ()
     for_all = _flag(found, "for-all")
     witness, kind = _observed(place, found)
+    _check_said(found, witness, kind)
     aside = found.get("aside")
     return Rule(
         line=place.line,
@@ -548,6 +560,7 @@ def _rule(place: Place, about: Value | None) -> Rule | None:
         remember=tuple((name, value.get) for name, value in _values(found.get("remember"))),
         forget=_flag(found, "forget"),
         doubt=found["doubt"].text("why nothing is read of it") if "doubt" in found else None,
+        tell=found["tell"].text("what is worth a word") if "tell" in found else None,
         clock=found["clock"].text("the name of a clock") if "clock" in found else None,
     )
 
@@ -571,9 +584,26 @@ def _observed(
         place.lacks("kind" if "witness" in found else "witness")
     elif "witness" in found:
         return _name(found["witness"]), _name(found["kind"])
-    elif not {"learn", "remember", "forget", "doubt"} & set(found):
-        place.fail("tells nothing: it has no observe, learn, remember, forget or doubt")
+    elif not {"learn", "remember", "forget", "doubt", "tell"} & set(found):
+        place.fail("tells nothing: it has no observe, learn, remember, forget, doubt or tell")
     return None, None
+
+
+def _check_said(found: Mapping[str, Place], witness: Named, kind: Named) -> None:
+    """Note what no witness writes, where a rule says of its own who writes what."""
+    if not isinstance(witness, str) or not isinstance(kind, str) or witness not in KINDS:
+        return
+    wrong = unknown_kind(witness, kind)
+    if wrong is not None:
+        found["observe" if "observe" in found else "kind"].fail(wrong)
+    known = KINDS[witness].get(kind)
+    if known is None:
+        return
+    for key, names in (("values", known.values), ("aside", known.aside)):
+        given = found[key] if key in found and found[key].is_map else None
+        for name, item in (given.entries() or {}).items() if given else ():
+            if name not in names:
+                item.fail(unknown(f"value of {witness}/{kind}", name, names))
 
 
 def _values(place: Place | None) -> tuple[tuple[str, Value], ...]:

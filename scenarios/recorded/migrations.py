@@ -181,7 +181,8 @@ class _Told:
         comparable = [f for f in faults if self.one_host or f.clock == one.clock]
         if not comparable or at is None:
             kind = faults[-1].observation.kind
-            return kind, None, f"the clocks {faults[-1].clock} and {one.clock} cannot be compared"
+            clocks = f"the clocks {faults[-1].clock} and {one.clock} cannot be compared"
+            return kind, None, f"{clocks} (--one-host if they are of one host)"
         for fault in reversed(comparable):
             then = fault.observation.time
             if then is not None and at - then > -WRITTEN_LATE_S:

@@ -10,14 +10,15 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
+from rackproof.scenarios.recorded.everybody import DAMAGED, EVERYBODY, FACTS
 from rackproof.scenarios.recorded.expressions import (
     Get,
     Known,
@@ -28,7 +29,7 @@ from rackproof.scenarios.recorded.expressions import (
     text_of,
 )
 from rackproof.scenarios.recorded.expressions import Value as Expression
-from rackproof.scenarios.recorded.formats import FORMATS, unwrapped, without_text
+from rackproof.scenarios.recorded.formats import FORMATS, Lines, unwrapped, without_text
 from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.mapping import (
     Each,
@@ -44,9 +45,11 @@ from rackproof.scenarios.recorded.mapping import (
 )
 from rackproof.scenarios.recorded.noted import Doubt, Noted
 from rackproof.scenarios.recorded.runs import MOST_NOTES, Run, begun
+from rackproof.scenarios.recorded.vocabulary import Said, unknown_kind
 from rackproof.scenarios.worlds import InputError
 
-FACTS: Final = "facts"
+LOGS: Final = (".log", ".jsonl")
+"""How the names of logs end."""
 MOST_DOUBTS: Final = 20
 """How many of a file are told; of the others, how many there are."""
 MOST_HELD: Final = 10_000
@@ -61,6 +64,8 @@ BACKWARDS: Final = 1.0
 """By how many seconds the lines of a file may be out of order: threads write when they can."""
 
 TellDoubt = Callable[[Doubt], None]
+Speaks = Callable[[str, str, Mapping[str, Value], Mapping[str, Value]], Said | None]
+"""What a note says, of a witness, a kind, its values, and what is aside; see ``vocabulary``."""
 
 
 @frozen
@@ -87,16 +92,44 @@ def runs(
     mapping: MappingFile,
     doubt: TellDoubt,
     options: Mapping[str, Any] | None = None,
+    speaks: Speaks | None = None,
+    processes: int = 1,
 ) -> Iterator[Run]:
-    """What a folder (or one file) says, with notes that follow one another as one.
+    """What a folder (or one file) says, with notes that follow one another as one; processes: how
+    many may read at a time, which makes no difference but to the time it takes.
 
     Where a file says every record of some kinds (``complete`` of the mapping) and was read without
-    a doubt, this is noted too, as a fact. ``InputError`` where there is nothing that the mapping
-    reads, or an option that it does not know.
+    a doubt, this is noted too, as a fact. speaks: what there is to say; where it is given, anything
+    else is told as a doubt, and what could not be read is noted as a fact, so that nothing is taken
+    for whole that is not. ``InputError`` where there is nothing that the mapping reads, or an
+    option that it does not know.
     """
-    files = _once(find(path, mapping), doubt)
-    reading = _Reading(mapping, mapping.given(options or {}), doubt)
-    return chain.from_iterable(reading.file(found) for found in files)
+    files = list(_once(find(path, mapping), doubt))
+    reading = _Reading(mapping, mapping.given(options or {}), doubt, speaks=speaks)
+    if mapping.name not in bundled():  # which rules no line met is known where all lines are read
+        return chain(reading.files(files), _unused(reading, files))
+    alike = groupby(files, key=lambda found: found.section.teaches)
+    return chain.from_iterable(
+        reading.files(same) if teaches else reading.beside(list(same), processes)
+        for teaches, same in alike
+    )
+
+
+def _unused(reading: _Reading, files: Sequence[Found]) -> Iterator[Run]:
+    """Tell of each rule of one's own that no line met, once all files are read; nothing more is
+    read.
+    """
+    others = {id(rule) for name in bundled() for rule in _rules(find_mapping(name).sections)}
+    sections = {found.section.key: found.section for found in files}
+    for key, rule in ((key, rule) for key, one in sections.items() for rule in one.rules):
+        if id(rule) not in others and (key, rule.line) not in reading.used:
+            place = Place(f"{reading.mapping.name}.yaml", rule.line)
+            reading.doubt(Doubt(place, "no line met this rule"))
+    yield from ()
+
+
+def _rules(sections: Iterable[Section]) -> Iterator[Rule]:
+    return (rule for section in sections for rule in section.rules)
 
 
 def find(path: Path, mapping: MappingFile) -> tuple[Found, ...]:
@@ -127,6 +160,23 @@ def _once(files: Sequence[Found], doubt: TellDoubt) -> Iterator[Found]:
             doubt(Doubt(Place(str(found.file)), f"lies beside {same.name}, which is read instead"))
         else:
             yield found
+
+
+def passed_over(path: Path, mapping: MappingFile) -> Iterator[str]:
+    """The logs of a folder that have no name that the mapping reads, each with the names of those
+    whose lines it has, if any.
+    """
+    for name in _names(path, 1) if path.is_dir() else ():
+        if not name.endswith(LOGS) or any(one.name.fullmatch(name) for one in mapping.sections):
+            continue
+        like = (
+            one
+            for one in mapping.sections
+            if _known(Found(one, path / name, {}), mapping, lambda _: None)
+        )
+        section = next(like, None)
+        told = "" if section is None else f" (rename it: its lines are as of {section.shape})"
+        yield f"{name}{told}"
 
 
 def _alone(path: Path, mapping: MappingFile) -> Found:
@@ -173,8 +223,25 @@ class _Reading:
     options: Mapping[str, Any]
     doubt: TellDoubt
     most: int | None = None
+    speaks: Speaks | None = None
     tables: dict[str, dict[str, Any]] = field(factory=dict)
     memories: dict[str, dict[str, Any]] = field(factory=dict)
+    used: set[tuple[str, int]] = field(factory=set)
+
+    def files(self, files: Iterable[Found]) -> Iterator[Run]:
+        """What files say, one after the other."""
+        return chain.from_iterable(map(self.file, files))
+
+    def beside(self, files: Sequence[Found], processes: int) -> Iterator[Run]:
+        """The same of files that teach nothing, in several processes."""
+        if processes < 2:
+            return self.files(files)
+        from rackproof.scenarios.recorded.beside import beside  # noqa: PLC0415
+
+        def read(numbers: Sequence[int], doubt: TellDoubt) -> Iterator[Run]:
+            return evolve(self, doubt=doubt).files(files[number] for number in numbers)
+
+        return beside([found.file for found in files], read, self.doubt, processes)
 
     def file(self, found: Found) -> Iterator[Run]:
         self.memories.clear()
@@ -220,9 +287,11 @@ class _File:
     per_second: float = 1.0
     doubts: int = 0
     lost: int = 0
+    wrong: int = 0
     before: dict[str, float] = field(factory=dict)
     backwards: int = 0
     read: int = 0
+    texts: int = 0
     met: bool = False
     turn: _Turn | None = None
     out: list[Run] = field(factory=list)
@@ -255,6 +324,8 @@ class _File:
                 else:
                     speaks = self._rule(rule, number, record, when, remembers)
                     met |= speaks
+                    if speaks:
+                        self.reading.used.add((section.key, rule.line))
                     if speaks and rule.doubt is not None:
                         break
             self.met |= met
@@ -266,11 +337,16 @@ class _File:
         self._end()
         yield from self.out
 
+    def _counted(self, found: Lines) -> Lines:
+        for line in found:
+            self.texts += 1
+            yield line
+
     def _records(self, path: Path) -> Iterable[tuple[int, Record]]:
         read_in = FORMATS[self.section.format]
         found = lines(path, self.lose)
         if self.section.text_between:
-            found = without_text(found, self.section.needs)
+            found = without_text(self._counted(found), self.section.needs)
         records = islice(read_in(found, self.lose), self.reading.most)
         return unwrapped(records, self.section.sse, self.lose) if self.section.sse else records
 
@@ -339,6 +415,8 @@ class _File:
         if rule.doubt is not None:
             self.lose(number, rule.doubt)
             return True
+        if rule.tell is not None:
+            self.tell(number, rule.tell)
         try:
             self._tell_of(rule, number, record, about, when)
         except Unfit as unfit:  # of the witness, the kind, or what is to be learnt
@@ -402,10 +480,14 @@ class _File:
             witness = _name(witness(record, known))
         if not isinstance(kind, str):
             kind = _name(kind(record, known))
-        values = self._values(rule.values, number, record) if rule.values else {}
+        before = self.wrong
+        values: Mapping[str, Value] = (
+            self._values(rule.values, number, record) if rule.values else {}
+        )
         if rule.rest is not None:
-            values |= self._others(rule.rest, number, record)
-        aside = self._values(rule.aside, number, record) if rule.aside else {}
+            values = {**values, **self._others(rule.rest, number, record)}
+        is_wrong = self.wrong > before
+        aside: Mapping[str, Value] = self._values(rule.aside, number, record) if rule.aside else {}
         if rule.aside_of is not None:
             aside = self._beside(rule.aside_of, number, record)
         turn = None if rule.for_all else self.turn
@@ -414,11 +496,51 @@ class _File:
             turn.waiting += turn.about is None
         clock = rule.clock or self.clock
         run = None if rule.for_all else self._open(about, clock)
-        if run is None or not run.goes_on(witness, kind, values, aside):
+        going = run is not None and run.goes_on(witness, kind, values, aside)
+        if not going and self.reading.speaks is not None:
+            said = self._said(number, witness, kind, values, aside)
+            if is_wrong or said is None or said.wrong:
+                self._spoil(number, None if rule.for_all else about, witness)
+                run = None
+            if said is None:
+                return
+            values, aside = said.values, said.aside
+            going = run is not None and run.goes_on(witness, kind, values, aside)
+        if run is None or not going:
             run = begun(about, witness, kind, clock, self.name, values, aside)
             self.last = None if rule.for_all else run
             (self.out if turn is None or about is not None else turn.held).append(run)
         run.add(number, when)
+
+    def _said(
+        self,
+        number: int,
+        witness: str,
+        kind: str,
+        values: Mapping[str, Value],
+        aside: Mapping[str, Value],
+    ) -> Said | None:
+        """What a note says, after telling what nobody knows the meaning of."""
+        assert self.reading.speaks is not None
+        said = self.reading.speaks(witness, kind, values, aside)
+        told = (unknown_kind(witness, kind) or "",) if said is None else (*said.wrong, *said.beside)
+        for words in told:
+            self.tell(number, words)
+        return said
+
+    def _spoil(self, number: int, about: str | None, witness: str) -> None:
+        """Note that not all that somebody wrote could be read."""
+        if self.turn is not None and self.section.complete:
+            self.lost += 1  # so that this request is not whole
+            return
+        by = EVERYBODY if witness == FACTS else witness
+        self._fact(DAMAGED, about, {"by": by}, number)
+
+    def _fact(self, kind: str, about: str | None, values: dict[str, Value], line: int = 0) -> None:
+        run = begun(about, FACTS, kind, self.clock, self.name, values, {})
+        run.add(line, None)
+        self.last = None
+        self.out.append(run)
 
     def _open(self, about: str | None, clock: str) -> Run | None:
         """The run that a note may be one more of."""
@@ -438,9 +560,9 @@ class _File:
                 if held is not None:
                     found[name] = _plain(held)
                 elif value.needed:
-                    self.tell(number, f"has no {name}")
+                    self._amiss(number, f"has no {name}{value.lacking}")
             except Unfit as unfit:
-                self.tell(number, f"the {name} {unfit}")
+                self._amiss(number, f"the {name} {unfit}")
         return found
 
     def _others(self, but: frozenset[str], number: int, record: Record) -> dict[str, Value]:
@@ -451,8 +573,13 @@ class _File:
             try:
                 found[name] = _plain(held)
             except Unfit as unfit:
-                self.tell(number, f"the {shown(name)} {unfit}")
+                self._amiss(number, f"the {shown(name)} {unfit}")
         return found
+
+    def _amiss(self, number: int, words: str) -> None:
+        """Tell of a value that could not be read, and is left out."""
+        self.wrong += 1
+        self.tell(number, words)
 
     def _beside(self, get: Get, number: int, record: Record) -> dict[str, Value]:
         held = get(record, self.known)
@@ -509,11 +636,15 @@ class _File:
     def _end(self) -> None:
         """What is to be said once a file is read to its end."""
         if not (self.read or self.doubts or self.section.may_be_empty):
-            self.lose(0, "is empty")
+            title = self.reading.mapping.title.partition(",")[0]
+            texts = f"has {self.texts:,} lines, and none of them is JSON as of {title}"
+            self.lose(0, texts if self.texts else "is empty")
         if self.section.turns is not None:
             self._close(self.section.turns)
         elif not self.lost:
             self._complete(None)
+        if self.lost and self.reading.speaks is not None and not self.section.complete:
+            self._fact(DAMAGED, None, {"file": self.name})
         if not (self.met or self.doubts or self.section.needs):
             self.tell(0, f"holds nothing that the mapping {self.reading.mapping.name} knows")
         untold = max(self.doubts - MOST_DOUBTS, 0) + max(self.backwards - MOST_DOUBTS, 0)
@@ -527,11 +658,8 @@ class _File:
             by = complete.witness
             witness = by if isinstance(by, str) else by({}, self.known)
             if witness is not None:
-                values: dict[str, Value] = {"by": text_of(witness), "kinds": complete.kinds}
-                run = begun(about, FACTS, "complete", self.clock, self.name, values, {})
-                run.add(0, None)
-                self.out.append(run)
-                self.last = None
+                told: dict[str, Value] = {"by": text_of(witness), "kinds": complete.kinds}
+                self._fact("complete", about, told)
 
 
 def _filled(shape: str, parts: Mapping[str, str]) -> str:
@@ -633,14 +761,18 @@ def recognise(path: Path) -> MappingFile:
     lines; ``InputError`` if none does.
     """
     best: tuple[int, MappingFile] | None = None
+    doubts: list[Doubt] = []
     for name in sorted(bundled(), key=lambda name: (name not in ORDER, name)):
         mapping = find_mapping(name)
-        count = _recognised(path, mapping)
+        count = _recognised(path, mapping, doubts.append)
         if count and (best is None or count > best[0]):
             best = count, mapping
     if best is None:
         looked = "; ".join(f"{name}: {shapes(find_mapping(name))}" for name in bundled())
-        raise InputError(f"{path}: is no record that a bundled mapping knows ({looked})")
+        first = None if path.is_dir() or not doubts else doubts[0]
+        line = f"line {first.place.line} " if first and first.place.line else ""
+        why = f": {line}{first.words}" if first else ""
+        raise InputError(f"{path}: is no record that a bundled mapping knows{why} ({looked})")
     return best[1]
 
 
@@ -648,7 +780,7 @@ MOST_TRIED: Final = 64
 """How many lines of a file, and files of a section, are looked at to see what they are."""
 
 
-def _recognised(path: Path, mapping: MappingFile) -> int:
+def _recognised(path: Path, mapping: MappingFile, doubt: TellDoubt) -> int:
     """Of how many sections a folder has files that the mapping makes sense of."""
     try:
         files = find(path, mapping)
@@ -658,10 +790,10 @@ def _recognised(path: Path, mapping: MappingFile) -> int:
     for found in files:
         by_section.setdefault(found.section.key, []).append(found)
     tried = (islice(same, MOST_TRIED) for same in by_section.values())
-    return sum(any(_known(found, mapping) for found in same) for same in tried)
+    return sum(any(_known(found, mapping, doubt) for found in same) for same in tried)
 
 
-def _known(found: Found, mapping: MappingFile) -> bool:
+def _known(found: Found, mapping: MappingFile, doubt: TellDoubt) -> bool:
     """Whether the first lines of a file mean something."""
-    reading = _Reading(mapping, mapping.options, lambda _: None, MOST_TRIED)
+    reading = _Reading(mapping, mapping.options, doubt, MOST_TRIED)
     return any(run.kind != "complete" for run in reading.file(found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -19,16 +19,20 @@ def seats(story: Story, others_too: int) -> dict[str, list[str]]:
     without.
     """
     everybody, found = story.everybody, dict[str, list[str]]()
-    taken = list(dict.fromkeys(story.involved))
-    others = [name for name in everybody.workers if name not in taken]
-    unharmed = (name for name in others if not story.deeds([name]))
+    involved = dict.fromkeys(story.involved)
+
+    def others() -> Iterator[str]:
+        return (name for name in everybody.workers if name not in involved)
+
+    unharmed = (name for name in others() if not story.deeds([name]))
     spare = list(islice(unharmed, others_too))
-    taken += [*spare, *(name for name in others if name not in spare)][:others_too]
-    for name in taken:
+    harmed = (name for name in others() if name not in spare)
+    for name in (*involved, *spare, *islice(harmed, others_too - len(spare))):
         found.setdefault(everybody.role(name), []).append(name)
     for role in _needed(found):
-        alike = [name for name in others if everybody.role(name) == role]
-        found.setdefault(role, [*alike, f"a {role} worker"][:1])
+        if role not in found:  # there are many workers, and this is asked of every request
+            alike = (name for name in others() if everybody.role(name) == role)
+            found[role] = [next(alike, f"a {role} worker")]
     return {role: found[role] for role in CALLED if role in found}
 
 

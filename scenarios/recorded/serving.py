@@ -36,25 +36,32 @@ from rackproof.scenarios.recorded.story import NOBODY, NUMBERS, Story, whole
 TOKENS: Final = ("token", "emitted")
 WORKERS: Final = ("worker", "from")
 """Values that are a worker."""
+NOWHERE: Final = "none of the output"
+"""The position of a token that no worker can have emitted."""
 BESIDE: Final = ("prompt",)
 """Values that stand for others: a prompt's tokens, for whether they are more than the client's."""
 NEEDED: Final = {
     CLIENT: (
         frozenset({"token", "finish", "error", "end"}),
-        "whole stream of the client: what it was given is not known",
+        "whole stream of the client",
+        "what it was given is not known",
     ),
     FRONTEND: (
         frozenset({"dispatch", "failed"}),
-        "whole log of the frontend: where the request was sent, and why it was sent again, is not "
-        "known",
+        "whole log of the frontend",
+        "where the request was sent, and why it was sent again, is not known",
     ),
 }
-"""The kinds without which nothing is accepted, by who writes them, and what is missing then."""
+"""The kinds without which nothing is accepted, by who writes them; what is missing then, and what
+is not known for that.
+"""
 UNNAMED: Final = {
-    CLIENT: "stream of a client under this request id: what it was given is not known",
+    CLIENT: "stream of a client under this request id{file}: what it was given is not known",
     FRONTEND: "request id in the answer, so that the frontend's log of it cannot be found",
 }
 """What is missing where all that somebody wrote is there, and nothing of it is of this request."""
+MOST_CANDIDATES: Final = 3
+"""How many requests are named that one without an id may be."""
 MOST_RETRIES: Final = 3
 """How many retries are looked for where nobody wrote down how many there were."""
 MOST_OTHERS: Final = 6
@@ -110,12 +117,13 @@ def case(
         retry_limit=limit,
         gateway_retries=rounds,
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
-        counted=story.more is False,
+        counted=story.more is not None and story.more is not True,
         malformed=_is_malformed(story),
         blamed=_indices(called, lambda name: bool(others) and everybody.fails_others(name, about)),
         spared=() if _is_operated(story) else _indices(called, spared(story)),
         done_for=_indices(called, lambda name: _is_done_for(story, name)),
         used=_used(story, called, worlds, kept) if collapsed else (),
+        billed=None if story.more is None and story.is_billed else story.is_billed,
     )
     too_often = retries > worlds.most_retries or (rounds > 0 and sent > (rounds + 1) * (limit + 1))
     return Case(
@@ -195,14 +203,50 @@ def _complete(story: Story, called: Mapping[str, str]) -> frozenset[tuple[str, s
 
 def _missing(story: Story, too_often: bool, apart: bool) -> Iterator[str]:
     """What there is not of a request, in words, so that nothing is accepted."""
-    for who, (kinds, words) in NEEDED.items():
-        if not kinds <= story.written_whole(who):
-            yield UNNAMED[who] if story.is_unnamed(who) else words
+    for who, (kinds, *_) in NEEDED.items():
+        lacking = kinds - story.written_whole(who)
+        if lacking and story.is_unnamed(who):
+            yield UNNAMED[who].format(file=_file(story, who)) + _candidates(story, who)
+        elif lacking:
+            yield _lacking(story, who, lacking)
+    if "operator" in story.everybody.spoilt:
+        yield "whole log of the operator: some of what was done to workers could not be read"
     if too_often:
         yield "room in a world for a request that was sent as often as this one"
     if apart and [seen.kind for seen in story.frontend] == ["over"]:
         # In the model a request is prefilled before anybody looks for who decodes.
         yield "a word of why the request was turned away before it was sent to anybody"
+
+
+def _lacking(story: Story, who: str, lacking: frozenset[str]) -> str:
+    """What is missing of a witness, and what would mend it: a file, or a word of the mapping."""
+    kinds, what, unknown = NEEDED[who]
+    claimed = story.everybody.claims.get(who)
+    names = ", ".join(sorted(lacking))
+    if claimed is not None and who in story.of and not lacking <= claimed:
+        names = ", ".join(sorted(lacking - claimed))
+        how = f"complete: {{witness: {who}, kinds: [{', '.join(sorted(kinds | claimed))}]}}"
+        return f"claim of the mapping that every {names} of the {who} is there ({how})"
+    if who in story.of and story.complete(who):
+        return f"word that every {names} of the {who} is there (complete): {unknown}"
+    return f"{what}{_file(story, who)}: {unknown}"
+
+
+def _file(story: Story, who: str) -> str:
+    names = story.everybody.files.get(who)
+    return f" ({names})" if names else ""
+
+
+def _candidates(story: Story, who: str) -> str:
+    """Which requests of the frontend's log one without an id may be."""
+    there = list(story.everybody.unclaimed) if who == FRONTEND else []
+    if not there:
+        return ""
+    more = " or another" if len(there) > MOST_CANDIDATES else ""
+    return (
+        f"; perhaps it is {' or '.join(there[:MOST_CANDIDATES])}{more}, of which there is no "
+        "stream of a client"
+    )
 
 
 def _is_ended(story: Story) -> bool:
@@ -215,15 +259,16 @@ def _is_ended(story: Story) -> bool:
 
 def _numbers(story: Story, called: Mapping[str, str], worlds: Worlds, collapsed: bool) -> Numbers:
     """Which positions are kept: all of them, where tokens have none and may come twice."""
-    labelled = all("position" in seen.values for seen in story.tokens)
+    tokens = [seen for seen in story.tokens if not story.is_foreign(seen)]
+    labelled = all("position" in seen.values for seen in tokens)
     near: Iterable[int] = range(min(story.most, sum(map(len, story.of.values()))) + 1)
     if collapsed and (labelled or worlds.is_plain):
-        around = story.tokens[story.max_tokens - 1 : story.max_tokens + 1]
+        around = tokens[story.max_tokens - 1 : story.max_tokens + 1]
         near = [int(seen.values["position"]) for seen in around if labelled]
         near += _turns(story)
-    logs = [_positions(log) for log in (merged(story, called), *story.workers.values())]
+    logs = (merged(story, called), *story.workers.values())
     counts = [story.length, story.max_tokens, *_counts(story)]
-    return numbers(map(list, logs), counts, near, max(story.max_tokens, story.most))
+    return numbers([list(_positions(story, log)) for log in logs], counts, near)
 
 
 def _used(
@@ -249,14 +294,14 @@ def _turns(story: Story) -> Iterator[int]:
             yield int(seen.values.get("position", index))
 
 
-def _positions(log: Iterable[Noted]) -> Iterator[int | None]:
+def _positions(story: Story, log: Iterable[Noted]) -> Iterator[int | None]:
     """The position of each token of a log, by their order where they have none; None for others."""
     following = 0
     for noted in log:
         seen = noted.observation
         if seen.kind == "started":
             following = int(seen.values.get("start", following))
-        if seen.kind not in TOKENS:
+        if seen.kind not in TOKENS or story.is_foreign(seen):
             yield None
             continue
         position = int(seen.values.get("position", following))
@@ -323,7 +368,7 @@ class _Writing:
 
     def _log(self, notes: Sequence[Noted]) -> tuple[Observation, ...]:
         written, given = list[Observation](), 0
-        for noted, position in zip(notes, _positions(notes), strict=True):
+        for noted, position in zip(notes, _positions(self.story, notes), strict=True):
             seen = noted.observation
             if position is None or position in self.kept:
                 aside = {name: v for name, v in seen.aside.items() if self._is_known(name, v)}
@@ -347,6 +392,12 @@ class _Writing:
             _unsure(values)
         if seen.kind == "usage" and self.story.more is not None:
             values["more"] = self.story.more
+        if seen.kind == "token" and self.story.is_foreign(seen):
+            values["position"] = NOWHERE
+        elif seen.kind == "token":
+            values.pop("text", None)
+        if aside.get("reason") != "length":  # of all others the model knows no more than that
+            aside = {name: value for name, value in aside.items() if name != "reason"}
         witness = self.called.get(self.story.everybody.called(seen.witness), seen.witness)
         return Observation(witness, seen.kind, values, self._values(aside), seen.place, seen.time)
 

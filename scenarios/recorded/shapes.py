@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import wraps
 from math import prod
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any, Final
 import attrs
 from attrs import define, evolve, field, frozen
 
-from rackproof.model.kernel import Kind, System, Transition, environment, transition
+from rackproof.model.kernel import Kind, Property, System, Transition, environment, transition
+from rackproof.model.kernel.properties import Predicate
 from rackproof.model.marks import restore
 from rackproof.model.protocol import Protocol, Replay, with_mechanisms
 from rackproof.model.retry import Error, blamed
@@ -34,7 +35,8 @@ class Shape:
     gateway_retries: how often a gateway in front of the router begins again. done_for: those that
     died for good, and to which the request was not sent again. spared: those to which no
     fault happens. used: by attempt, the first position of which no token can have come to the
-    client; those behind the last have none.
+    client; those behind the last have none. billed: whether the client was told of a usage, so that
+    it can be wrong; None where it was, and nobody knows how much it should be.
     """
 
     roles: tuple[tuple[str, int], ...]
@@ -49,9 +51,12 @@ class Shape:
     done_for: tuple[int, ...] = ()
     spared: tuple[int, ...] = ()
     used: tuple[int, ...] = ()
+    billed: bool | None = True
 
 
 MOST_GATEWAY_RETRIES: Final = (limits(attrs.fields(Scope).gateway_retries) or (0, 0))[1]
+USAGE: Final = "usage-exact"
+"""The property of what a client is told of its usage."""
 MOST: Final = 1_000
 """Worlds that are kept."""
 
@@ -154,7 +159,11 @@ class Worlds:
         ]
         if shape.blamed:
             possible.append(blamed_by_another(frozenset(shape.blamed)))
-        return evolve(system, transitions=tuple(possible))
+        return evolve(
+            system,
+            transitions=tuple(possible),
+            properties=tuple(_asked(system.properties, shape.billed)),
+        )
 
 
 def _spared(workers: Collection[int]) -> Transition[..., Any]:
@@ -195,6 +204,29 @@ def _useful(used: Sequence[int]) -> Transition[..., Any]:
         return emit(world, request, attempt, worker)
 
     return evolve(emit, function=heard) if used else emit
+
+
+def _asked(properties: Iterable[Property], billed: bool | None) -> Iterator[Property]:
+    """The properties, of which that of the usage says no more than what is known of it."""
+    for prop in properties:
+        if prop.name != USAGE or billed:
+            yield prop
+        elif billed is None:
+            yield evolve(prop, function=_supposed(prop.function))
+
+
+def _supposed(function: Predicate) -> Predicate:
+    """A property that is broken by what would happen, where no log says whether it did."""
+
+    @wraps(function)
+    def holds(world: World, request: int) -> bool:
+        return bool(function(world, request))
+
+    holds.__doc__ = (function.__doc__ or "").replace(
+        "counts tokens of its output as prompt.",
+        "would count tokens of its output as prompt; how many the prompt has is not known.",
+    )
+    return holds
 
 
 def _is_possible(system: System, item: Transition[..., Any]) -> bool:

@@ -14,7 +14,7 @@ from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
-from rackproof.scenarios.recorded.everybody import FACTS, Everybody
+from rackproof.scenarios.recorded.everybody import DAMAGED, EVERYBODY, FACTS, Everybody
 from rackproof.scenarios.recorded.noted import Noted
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -34,6 +34,7 @@ class Story:
 
     facts: by kind, what is no observation. whole: the kinds of which every record is there, by who
     writes them, as far as that is said of this request alone. of: the notes by who wrote them.
+    spoilt: who wrote something of it that could not be read.
     """
 
     about: str
@@ -41,14 +42,19 @@ class Story:
     facts: dict[str, dict[str, Value]] = field(factory=dict)
     whole: dict[str, frozenset[str]] = field(factory=dict)
     of: dict[str, list[Noted]] = field(factory=dict)
+    spoilt: set[str] = field(factory=set)
 
     def take(self, noted: Noted) -> None:
         """Sort a note in."""
         seen = noted.observation
         if seen.witness != FACTS:
-            noted = sound(noted)
+            noted = _ended_badly(sound(noted))
             self.of.setdefault(self.everybody.called(seen.witness), []).append(noted)
+        elif seen.kind == DAMAGED:
+            self.spoilt.add(self.everybody.called(seen.values.get("by", EVERYBODY)))
         elif seen.kind == "complete":
+            if seen.place is not None and seen.place.file in self.everybody.spoilt:
+                return
             who, kinds = str(seen.values.get("by")), str(seen.values.get("kinds", "")).split()
             self.whole[who] = self.whole.get(who, NOBODY) | frozenset(kinds)
         else:
@@ -101,6 +107,8 @@ class Story:
 
     def written_whole(self, who: str) -> frozenset[str]:
         """The same, up to where the log of a witness stops."""
+        if not {who, EVERYBODY}.isdisjoint(self.spoilt | self.everybody.spoilt):
+            return NOBODY
         kinds = self.whole.get(who, NOBODY)
         if who in self.of or (who not in (CLIENT, FRONTEND) and self._is_known):
             kinds |= self.everybody.complete.get(who, NOBODY)
@@ -166,6 +174,22 @@ class Story:
         """The tokens that the client was given."""
         return [seen for seen in self.client if seen.kind == "token"]
 
+    def is_foreign(self, seen: Observation) -> bool:
+        """Whether a token without a position is none of the output: the position of each is known
+        that a worker emits which had the request.
+        """
+        return "text" in seen.values and "position" not in seen.values and self._are_positions_known
+
+    @cached_property
+    def _are_positions_known(self) -> bool:
+        if "dispatch" not in self.complete(FRONTEND):
+            return False
+        whole = self.everybody.complete
+        return bool(self.workers) and all(
+            worker in self.workers or "emitted" in whole.get(worker, NOBODY)
+            for worker in self.involved
+        )
+
     @cached_property
     def max_tokens(self) -> int:
         """How many the client allowed; where that is not known, what the output came to."""
@@ -178,10 +202,24 @@ class Story:
 
     @cached_property
     def length(self) -> int:
-        """How many tokens the output has: all that are allowed, unless it stopped before."""
+        """How many tokens the output has: all that are allowed, unless it stopped before; not
+        before what a worker is known to have emitted.
+        """
         if not self._is_finished or self.told("finish", "reason") in (None, "length"):
             return self.max_tokens
-        return max(1, min(self._length, self.max_tokens))
+        return max(1, min(max(self._length, self._emitted), self.max_tokens))
+
+    @property
+    def _emitted(self) -> int:
+        """How far workers say that they came, but for attempts that began behind the end."""
+        most = 0
+        for log in self.workers.values():
+            start = 0
+            for seen in (each.observation for each in log):
+                start = int(seen.values.get("start", start))
+                if seen.kind == "emitted" and start < self._length:
+                    most = max(most, int(seen.values.get("position", -1)) + 1)
+        return most
 
     @property
     def _is_finished(self) -> bool:
@@ -199,7 +237,9 @@ class Story:
         before = takewhile(lambda seen: seen.kind != "finish", self.client)
         given = sum(seen.kind == "token" for seen in before)
         counted = self.told("usage", "completion")
-        return given if counted is None or given < len(self.tokens) else int(counted)
+        # What was given is what was counted, unless the text of some was held back.
+        behind = counted is None or given < len(self.tokens) or int(counted) < given
+        return given if behind else int(counted or given)
 
     @cached_property
     def most(self) -> int:
@@ -214,8 +254,14 @@ class Story:
         return max(len(self.tokens), *told, 0)
 
     @property
-    def more(self) -> bool | None:
-        """Whether the usage counts more than the client's own prompt, where that can be told.
+    def is_billed(self) -> bool:
+        """Whether the client was told of any usage."""
+        return any(seen.kind == "usage" for seen in self.client)
+
+    @property
+    def more(self) -> Value | None:
+        """Whether the usage counts more than the client's own prompt, where that can be told; in
+        words, where it is neither that nor all that the last attempt was sent.
 
         Where the prompt is not known, that of another request with the same one is.
         """
@@ -225,10 +271,18 @@ class Story:
         prompt = whole(self.fact("prompt", "tokens"))
         if prompt is None:
             prompt = whole(self.fact("asked", "prompt-tokens"))
-        if prompt is not None:
-            return counted > prompt
+        if prompt is not None or counted < 1:
+            return self._is_more(counted, 1 if prompt is None else prompt)
         least, of = self.everybody.prompts.get(str(self.fact("asked", "prompt")), (0, self.about))
         return True if of != self.about and counted > least else None
+
+    def _is_more(self, counted: int, prompt: int) -> Value:
+        sent = [seen.values.get("delivered") for seen in self.frontend if seen.kind == "dispatch"]
+        resent = whole(sent[-1]) if sent else None
+        if counted < prompt or (counted > prompt and resent not in (None, counted - prompt)):
+            kind = "fewer" if counted < prompt else "more"
+            return f"{abs(counted - prompt)} {kind} than the prompt"
+        return counted > prompt
 
     def told(self, kind: str, name: str) -> Value | None:
         """A value that the client wrote down, in the first record of a kind."""
@@ -278,6 +332,18 @@ class Story:
     def deeds(self, workers: Sequence[str] | Mapping[str, str]) -> list[Noted]:
         """What an operator did to some of the workers, as far as the model knows it."""
         return [n for n in self.done_to(workers, OPERATOR) if n.observation.kind in DEEDS.values()]
+
+
+BAD_ENDS: Final = ("error", "cancelled", "abort")
+"""Finish reasons that are errors."""
+
+
+def _ended_badly(noted: Noted) -> Noted:
+    """A finish whose reason is an error, as that."""
+    seen = noted.observation
+    if seen.kind != "finish" or seen.aside.get("reason") not in BAD_ENDS:
+        return noted
+    return evolve(noted, observation=evolve(seen, kind="error", aside={}))
 
 
 def _last_token(last: Observation | None, count: int) -> str:

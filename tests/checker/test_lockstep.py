@@ -96,13 +96,13 @@ def test_each_bug_is_found_and_named(bug: Bug) -> None:
 
 def test_failure_can_be_read() -> None:
     done = actions("submit request-0; wait 3; freeze worker-1; wait 5; resume worker-1; wait 3")
-    zombies = evolve(subject(FROZEN, 3, 3), make=lambda: FakeAdapter([Bug.ZOMBIES]))
-    found = repeat(zombies, done)
+    found = repeat(with_bug(Bug.ZOMBIES), done)
     assert found is not None
     text, _ = report(found, "stack:reference")
     assert text.startswith("lock step with stack:reference: the implementation did what no run of")
     assert "client token: position 1   <-- this" in text
-    assert "the model allowed instead:\n  client token: position 2" in text
+    assert "the model allowed instead:\n  frontend done: attempt 1, worker worker-0" in text
+    assert "it lacks:\n  The frontend gets a token of request-0 (attempt-1)" in text
     assert "no-duplicate-tokens: The client of request-0" in text
     assert 'actions="submit request-0; wait 3; freeze worker-1' in text
 
@@ -208,8 +208,8 @@ def test_asynchronous_stack_may_have_answered_before_it_was_killed() -> None:
 
         asynchronous = True
 
-    late = evolve(subject("crash: 2", 3, 3), make=Late)
-    done = actions("submit request-0; wait 4; kill worker-1; wait 9")
+    late = evolve(subject("crash: 1"), make=Late)
+    done = actions("submit request-0; wait 3; kill worker-1; wait 9")
     assert repeat(late, done) is None
     found = repeat(evolve(late, make=lambda: Late([Bug.REPLAYS])), done)
     assert found is not None
@@ -230,9 +230,16 @@ def test_failure_is_saved_as_a_scenario_that_replays(tmp_path: Path) -> None:
 def test_one_line_is_a_test() -> None:
     test = lockstep("stack:reference", FakeAdapter, actions="submit request-0; kill worker-0")
     test()
+    misspelt = lockstep("stack:reference", Misspelt)
+    with pytest.raises(InputError, match=r"Misspelt\.complete: .*did you mean finish"):
+        misspelt()
     wrong = lockstep("stack:reference", FakeAdapter, actions="submit")
     with pytest.raises(InputError, match="is no action"):
         wrong()
+
+
+class Misspelt(FakeAdapter):
+    complete = frozenset({*FakeAdapter.complete, ("client", "finnish")})
 
 
 class Outside(FakeAdapter):
@@ -248,11 +255,15 @@ def test_two_requests_are_told_apart() -> None:
     text = WORLD.format(stack="reference").replace("tokens: 3", "tokens: 2\n  requests: 2")
     text = text.replace(FAULTS, "disconnect: 1").replace("aggregated: 3", "aggregated: 2")
     two = Subject.of(FakeAdapter, loads(text, Path("w")).case.setting.system, Limits())
-    done = actions("submit request-1; wait 3; submit request-0; partition request-1; wait 5")
+    both = actions("submit request-1; wait 3; submit request-0; wait 5")
+    assert repeat(evolve(two, make=Outside), both) is None
+    done = actions("submit request-1; wait 3; partition request-1; wait 5")
+    assert repeat(two, done) is None
     found = repeat(evolve(two, make=lambda: FakeAdapter([Bug.REPLAYS])), done)
     assert found is not None
     told = report(found, "w")[0]
     assert "No run of the model explains frontend dispatch: request request-1, attempt 1" in told
+    assert "it lacks" not in told, "it is another value of what the model allowed"
     assert "no-duplicate-tokens: The client of request-1 was sent a token twice." in told
 
 
@@ -260,7 +271,7 @@ def test_documented_adapter_passes() -> None:
     example = runpy.run_path(str(ROOT / "docs/examples/adapters/test_stack.py"))
     adapter = example["MyAdapter"]
     assert adapter().supported == {"submit", "kill"}
-    tally = conforms("stack:reference", adapter, Options(examples=6))
+    tally = conforms("stack:reference", adapter, Options(examples=4))
     assert tally.actions["kill"]
     assert not tally.broken
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackproof.model.kernel import Observation, Place
@@ -60,6 +60,7 @@ ANY = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(ANY, max_size=40), st.sampled_from([0, 1, 7, 1000]))
 def test_any_notes_come_back_as_they_were(notes: list[Noted], most: int) -> None:
     assert gathered(notes, most) == naive(notes)

@@ -705,3 +705,24 @@ def test_a_publisher_that_outlives_its_engine_does_not_count_from_0_again(log: P
     outlives = Bundled("dynamo", {"persistent-publisher": True})
     found = [explain(case) for case in kv_cases(log, no_doubt, outlives)]
     assert [one.place.line for one in found if one.place] == [3]
+
+
+def test_the_number_that_ends_a_replay_is_that_of_no_batch(log: Path) -> None:
+    batch, end = lines_of([(0, [stored(1)]), (-1, [stored(2)])])
+    doubts: list[Doubt] = []
+    log.write_text(f'{batch}\n{{"seq": -1, "batch": ""}}\n{end}\n')
+    assert len(list(batches(log, doubts.append, None))) == 1
+    assert [(doubt.place.line, doubt.words) for doubt in doubts] == [
+        (3, "the number -1 is that of no batch: it ends a replay")
+    ]
+
+
+def test_a_line_that_is_too_long_is_told_as_such(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rackproof.scenarios.recorded.kv.files.LONGEST_LINE", 1 << 20)
+    (batch,) = lines_of([(0, [stored(1)])])
+    log.write_text(f'{{"a": "{"a" * (1 << 20)}"}}\n{batch}\n')
+    doubts: list[Doubt] = []
+    assert len(list(batches(log, doubts.append, "vllm-kv"))) == 1
+    assert [doubt.words for doubt in doubts] == ["is longer than 1 MB, and is passed over"]

@@ -267,7 +267,9 @@ def test_a_client_that_leaves_and_one_whose_connection_breaks(tmp_path: Path) ->
         (tmp_path / f"sse_{tag}.jsonl").write_text(
             "".join(f"{json.dumps({'ts': 1.5, **line})}\n" for line in [*begun, last])
         )
-    notes = observed(tmp_path)
+    notes, doubts = doubted(tmp_path)
+    assert len(doubts) == 1
+    assert "sse_broken.jsonl:4: the stream ended without [DONE]" in doubts[0]
     assert told(notes, "client") == [("token",), ("end",), ("token",), ("left",)]
 
 
@@ -572,6 +574,57 @@ def test_mistakes_of_a_mapping_are_told_with_line_and_key(tmp_path: Path) -> Non
     assert "mine.yaml:11: files.log.rules[3]: tells nothing" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty: a mapping begins with rackproof: 1, and has files"),
+        ("observe: frontend/dipatch", "no kind of frontend 'dipatch'; did you mean dispatch?"),
+        (
+            "{observe: client/token, values: {positon: x}}",
+            "values.positon: there is no value of client/token 'positon'; did you mean position?",
+        ),
+    ],
+)
+def test_what_no_witness_writes_is_a_mistake_of_a_mapping(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    file, line = tmp_path / "mine.yaml", f"    rules:\n      - {text}\n"
+    file.write_text(f"rackproof: 1\nfiles:\n  log:\n    name: '*.log'\n{line}" if text else "#\n")
+    with pytest.raises(ScenarioError, match=re.escape(words)):
+        read_mapping(file)
+
+
+def test_a_field_that_is_to_be_taken_away_and_is_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "rackproof: 1\nfiles:\n  log:\n    name: '*.log'\n    about: r\n    rules:\n"
+        "      - {observe: client/token, values: {position: {of: p, minus: bla}}}\n"
+    )
+    (tmp_path / "a.log").write_text('{"r": "r", "p": 3}\n')
+    notes, doubts = doubted(tmp_path, str(tmp_path / "mine.yaml"))
+    assert doubts == ["a.log:1: the position is not known, as there is no bla"]
+    assert notes[0].observation.values == {}
+
+
+def test_a_file_of_a_byte_order_mark_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_bytes(b"\xef\xbb\xbf")
+    _, doubts = doubted(tmp_path / "run.jsonl", "neutral")
+    assert doubts == ["run.jsonl:0: is empty"]
+    with pytest.raises(InputError, match="knows: is empty"):
+        recognise(tmp_path / "run.jsonl")
+
+
+def test_a_stream_that_ends_without_done_is_told(capture: Path) -> None:
+    stream = capture / "sse_s0.jsonl"
+    kept = [line for line in stream.read_text().splitlines(True) if "[DONE]" not in line]
+    stream.write_text("".join(kept))
+    notes, doubts = doubted(capture)
+    assert doubts == [
+        f"sse_s0.jsonl:{len(kept)}: the stream ended without [DONE]: its connection broke, or was "
+        "closed early"
+    ]
+    assert any(each.observation.kind == "end" for each in notes)
+
+
 def test_an_option_or_a_mapping_that_there_is_not() -> None:
     with pytest.raises(InputError, match="no mapping 'dynmo'; did you mean dynamo"):
         find_mapping("dynmo")
@@ -691,7 +744,7 @@ files:
         observe: client/token
         for-all: true
         values: {position: one.at.position}
-      - {observe: client/end, for-all: true, values: {position: one.at.position}}
+      - {observe: client/token, for-all: true, values: {position: one.at.position}}
 """)
     tokens = [{"at": {"position": position}} for position in (3, 1, 2)]
     (tmp_path / "a.log").write_text(json.dumps({"tokens": tokens, "one": {"at": {"position": 9}}}))

@@ -116,6 +116,7 @@ def test_a_request_that_migrated_has_a_world_of_what_befell_it() -> None:
         faults=(("crash", 1),),
         done_for=(0,),
         used=(1,),
+        billed=None,
     )
     assert found.called == CALLED
     client, frontend = found.logs
@@ -137,7 +138,7 @@ def test_a_request_that_migrated_has_a_world_of_what_befell_it() -> None:
 def test_a_request_that_was_served_has_nothing_but_its_worker() -> None:
     found = one([*facts(*THREE), *notes(*SERVED)])
     assert isinstance(found.key, tuple)
-    assert found.key[1] == Shape((("aggregated", 1),), 2, 2, 1, faults=())
+    assert found.key[1] == Shape((("aggregated", 1),), 2, 2, 1, faults=(), billed=None)
     assert found.called == {"worker-0": "w1"}
     assert explain(found).answer is Answer.ACCEPTED
 
@@ -172,7 +173,86 @@ def test_usage_that_the_frontend_counted_itself_is_not_more() -> None:
     fewer = Noted(ABOUT, Observation("facts", "prompt", {"tokens": 7}), "clock")
     told = explain(one([*facts(*THREE), fewer, *notes(*MIGRATED)]))
     assert told.answer is Answer.ACCEPTED
-    assert told.broken
+    assert [(each.prop, each.predicted) for each in told.broken] == [("usage-exact", True)]
+    assert "counts tokens of its output" in told.broken[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"), [(9, "1 fewer than the prompt"), (6, "2 more than the prompt")]
+)
+def test_usage_that_is_neither_the_prompt_nor_what_was_sent_again_is_rejected(
+    prompt: int, words: str
+) -> None:
+    known = Noted(ABOUT, Observation("facts", "prompt", {"tokens": prompt}), "clock")
+    told = explain(one([*facts(*THREE), known, *notes(*MIGRATED)]))
+    assert told.rejection is not None
+    assert told.rejection.at.values["more"] == words
+    assert [(each.prop, each.predicted) for each in told.broken] == [("usage-exact", False)]
+
+
+def test_of_a_usage_that_nobody_was_told_nothing_is_said() -> None:
+    told = explain(one([*facts(*THREE), *notes(*(t for t in MIGRATED if "usage" not in t))]))
+    assert told.answer is Answer.ACCEPTED
+    assert not told.broken
+    (unknown,) = explain(one([*facts(*THREE), *notes(*MIGRATED)])).broken
+    assert "would count tokens of its output" in unknown.sentence
+
+
+@pytest.mark.parametrize("collapsed", [True, False])
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("completion=2", "completion=3"),
+        ("completion=2", "completion=600"),
+        ("delivered=1", "delivered=7"),
+        ("token position=1", "token position=40"),
+        ("token position=1", "token text=hello"),
+    ],
+)
+def test_every_number_that_is_wrong_stays_wrong(was: str, becomes: str, collapsed: bool) -> None:
+    texts = [text.replace(was, becomes) for text in MIGRATED]
+    texts += ["w0 started start=0", "w0 emitted position=0", "w1 started start=1"]
+    everybody = Everybody()
+    found = [*facts(*THREE, "w0", "w1"), *notes(*texts, "w1 emitted position=1", "w1 finished")]
+    for each in found:
+        everybody.learn(each)
+    own = [each for each in found if each.about is not None]
+    told = explain(case(ABOUT, own, everybody, dynamo(), collapsed=collapsed))
+    assert told.rejection is not None
+    at = told.rejection.at
+    wrong = [text.partition(" (")[0] for text in texts if becomes in text]
+    assert [f"{at.witness} {at.kind}"] == [" ".join(text.split()[:2]) for text in wrong]
+
+
+def test_a_token_without_a_position_may_be_of_a_worker_that_does_not_count() -> None:
+    texts = [text.replace("token position=1", "token text=t1234") for text in MIGRATED]
+    own = ("w0 started start=0", "w0 emitted position=0")
+    assert answer([*facts(*THREE, "w0"), *notes(*texts, *own)]) is Answer.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("length", Answer.ACCEPTED),
+        ("stop", Answer.ACCEPTED),
+        ("content_filter", Answer.ACCEPTED),
+        ("error", Answer.REJECTED),
+        ("cancelled", Answer.REJECTED),
+    ],
+)
+def test_what_a_finish_reason_means(reason: str, expected: Answer) -> None:
+    texts = [text.replace("reason=length", f"reason={reason}") for text in SERVED]
+    told = explain(one([*facts(*THREE), *notes(*texts)]))
+    assert told.answer is expected
+    assert not told.misattributed
+    early = [text for text in texts if "position=1" not in text]
+    early = [text.replace("completion=2", "completion=1") for text in early]
+    legal = reason in ("stop", "content_filter")
+    assert answer([*facts(*THREE), *notes(*early)]) is (
+        Answer.ACCEPTED if legal else Answer.REJECTED
+    )
+    emitted = ["w1 started start=0", "w1 emitted position=0", "w1 emitted position=1"]
+    assert answer([*facts(*THREE), *notes(*early, *emitted)]) is Answer.REJECTED
 
 
 def test_what_another_request_did_to_a_worker_is_allowed_for() -> None:
@@ -366,8 +446,9 @@ def test_a_second_dispatch_of_the_last_attempt_is_rejected() -> None:
 
 def test_what_is_kept_of_a_long_output() -> None:
     log = [*range(20), None, *range(20, 60)]
-    kept = numbers([log], [20, 60], [], 60)
-    assert kept.kept == (0, 19, 20, 59)
+    kept = numbers([log], [20, 60, 61, 600], [])
+    assert kept.kept == (0, 19, 20, 59, 60, 61, 599, 600)
+    assert [kept.originals[kept.of(count)] for count in (60, 61, 600)] == [60, 61, 600]
     assert [kept.of(count) for count in (0, 19, 20, 60)] == [0, 1, 2, 4]
     assert [kept.originals[kept.of(count)] for count in (0, 19, 20, 60)] == [0, 19, 20, 60]
     assert [position in kept for position in (0, 30, 19, -4)] == [True, False, True, True]
@@ -375,10 +456,10 @@ def test_what_is_kept_of_a_long_output() -> None:
 
 def test_a_token_that_is_out_of_order_is_kept_with_its_neighbours() -> None:
     for wrong in ([*range(30), 29, *range(30, 40)], [*range(20), *range(21, 40)]):
-        kept = numbers([wrong], [40], [], 40).kept
+        kept = numbers([wrong], [40], []).kept
         assert len(kept) < 15
     swapped = [*range(10), 11, 10, *range(12, 40)]
-    assert {9, 10, 11, 12} <= set(numbers([swapped], [40], [], 40).kept)
+    assert {9, 10, 11, 12} <= set(numbers([swapped], [40], []).kept)
 
 
 def test_an_output_of_any_length_has_a_small_world() -> None:

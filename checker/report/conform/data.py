@@ -10,7 +10,7 @@ from rackproof.checker.conform.errors import as_written, errors
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
 from rackproof.checker.conform.renaming import Rename, numbering, renaming
 from rackproof.checker.conform.tally import Tally
-from rackproof.checker.report.conform.words import verdict
+from rackproof.checker.report.conform.words import in_words, sentence, verdict
 from rackproof.checker.status import Status
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Case, Value
@@ -23,7 +23,7 @@ def as_data(found: Conformity) -> dict[str, Any]:
     return {
         "capture": found.label,
         "against": found.against,
-        "verdict": verdict(tally, found.noun),
+        "verdict": verdict(tally, found.noun, found.failure is not None),
         "status": int(found.status),
         "of": found.noun,
         "count": tally.count,
@@ -42,6 +42,7 @@ def as_data(found: Conformity) -> dict[str, Any]:
         ],
         "assumed": dict(sorted(tally.assumed.items())),
         "missing": dict(sorted(tally.missing.items())),
+        "went": {"count": tally.gone.total(), "first": list(tally.went)},
         "checked": list(found.checked),
         "not_checked": list(found.unchecked),
         "doubts": {
@@ -81,6 +82,7 @@ def case_as_data(found: Explained, status: Status) -> dict[str, Any]:
         "log_errors": _errors(found),
         "assumed": list(found.assumed),
         "missing": list(case.missing),
+        "went": case.went,
         "changes": list(found.changes or ()),
         "reason": found.reason,
         "run": [
@@ -98,7 +100,7 @@ def _rejection(rejection: Rejection, case: Case) -> dict[str, Any]:
     return {
         "at": _observation(rejection.at, case),
         "allowed": [{"step": one.words, "recorded": one.written} for one in rejection.expected],
-        "failed": list(rejection.failed),
+        "failed": list(in_words(rejection.failed, case)),
         "after": rejection.after,
     }
 
@@ -106,7 +108,7 @@ def _rejection(rejection: Rejection, case: Case) -> dict[str, Any]:
 def _break(one: Broken, case: Case) -> dict[str, Any]:
     return {
         "property": one.prop,
-        "sentence": one.sentence,
+        "sentence": sentence(one, case),
         "at": None if one.at is None else _observation(one.at, case),
         "predicted": one.predicted,
     }

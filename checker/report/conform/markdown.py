@@ -31,12 +31,17 @@ def as_markdown(captures: Sequence[Conformity], room: int = LARGEST) -> str:
 def _short(found: Conformity) -> str:
     if found.failure is not None and found.failure.lines:
         return found.failure.lines[0]
-    return verdict(found.tally, found.noun)
+    return verdict(found.tally, found.noun, found.failure is not None)
 
 
 def _section(found: Conformity) -> Iterator[str]:
     yield from (f"### {in_markdown(found.label)}", "")
     yield from (f"Held against {in_markdown(found.against)}.", "")
+    yield from _list(
+        f"In short, each {found.noun} that did not go plainly well",
+        found.tally.went,
+        found.tally.gone.total(),
+    )
     groups = list(found.tally.findings())
     for group in groups[:MOST]:
         yield from _group(group, found)
@@ -65,12 +70,13 @@ def _group(group: Group, found: Conformity) -> Iterator[str]:
         yield from (in_markdown(more), "")
 
 
-def _list(heading: str, texts: Iterable[str]) -> Iterator[str]:
+def _list(heading: str, texts: Iterable[str], count: int = 0) -> Iterator[str]:
     told = list(texts)
+    count = max(count, len(told))
     if told:
         yield from (f"{heading}:", "", *(f"- {in_markdown(text)}" for text in told[:MOST]))
-        if len(told) > MOST:
-            yield f"- and {len(told) - MOST:,} more"
+        if count > MOST:
+            yield f"- and {count - MOST:,} more"
         yield ""
 
 

@@ -12,7 +12,15 @@ from rich.text import Text
 
 from rackproof.checker.conform.conformity import Conformity
 from rackproof.checker.conform.tally import Group, status_of
-from rackproof.checker.report.conform.words import alike, error, finding, steps, title, verdict
+from rackproof.checker.report.conform.words import (
+    alike,
+    brief,
+    error,
+    finding,
+    steps,
+    title,
+    verdict,
+)
 from rackproof.checker.report.escaping import visible
 from rackproof.checker.report.style import MARKS
 from rackproof.checker.status import Status
@@ -36,8 +44,12 @@ class Terminal:
         """Print one capture."""
         page = _Page(self.out, self.verbosity > 0, found)
         page.verdict()
-        if self.verbosity >= 0:
+        if self.verbosity < 0:
+            page.briefly()
+        else:
+            page.went()
             page.findings()
+            page.runs()
             page.errors()
             page.stalls()
             page.footing()
@@ -64,11 +76,31 @@ class _Page:
         found = self.found
         mark, colour = MARKS[found.status]
         told = Text(f"{mark:<6} ", colour)
-        told.append(f"{visible(found.label)}: {verdict(found.tally, found.noun)}", "bold")
+        said = verdict(found.tally, found.noun, found.failure is not None)
+        told.append(f"{visible(found.label)}: {said}", "bold")
         self.out.print(told, soft_wrap=True)
         if found.failure is not None:
             for line in filter(None, (found.failure.traceback, *found.failure.lines)):
                 self.out.print(line, soft_wrap=True)
+
+    def briefly(self) -> None:
+        """A line for each kind of finding, with its file and line first."""
+        for group in self.found.tally.findings():
+            more = f" (and {group.count - 1:,} more like it)" if group.count > 1 else ""
+            self._tell(f"  {brief(group.first, self.found.noun)}{more}")
+
+    def went(self) -> None:
+        """What became of each case that did not go plainly well."""
+        tally = self.found.tally
+        heading = f"In short, each {self.found.noun} that did not go plainly well:"
+        self._list(heading, tally.went, tally.gone.total(), before=True)
+
+    def runs(self) -> None:
+        """The runs that explain what was accepted, where all is asked for."""
+        for lines in self.found.runs:
+            self.out.print()
+            for line in lines:
+                self._tell(line)
 
     def findings(self) -> None:
         """Each kind of finding, by one case."""
@@ -106,10 +138,10 @@ class _Page:
     def stalls(self) -> None:
         """What was measured."""
         if self.found.stalls is not None:
-            from rackproof.checker.performance.answers import Answer  # noqa: PLC0415
-            from rackproof.checker.performance.tables import show  # noqa: PLC0415
+            from rackproof.checker.report.conform.stalls import in_lines  # noqa: PLC0415
 
-            show(Answer("migrations", (self.found.stalls,)), self.out)
+            for line in in_lines(self.found.stalls, self.out.width, self.every):
+                self.out.print(line, soft_wrap=True)
 
     def footing(self) -> None:
         """What it rests on, and how it is seen again."""
@@ -117,12 +149,10 @@ class _Page:
         self.out.print()
         self._tell(f"Held against: {found.against}")
         self._list("Checked:", found.checked)
-        for heading, counts in (
-            ("Assumed, as no log tells of it:", tally.assumed),
-            ("Missing:", tally.missing),
-        ):
-            told = [f"{what} ({counted(n, found.noun)})" for what, n in sorted(counts.items())]
-            self._list(heading, told)
+        assumed = [
+            f"{what} ({counted(n, found.noun)})" for what, n in sorted(tally.assumed.items())
+        ]
+        self._list("Assumed, as no log tells of it:", assumed)
         self._list("Not checked:", found.unchecked)
         doubts = [f"{place}: {words}" for place, words in found.doubts.first]
         self._list("Passed over, as it could not be read:", doubts, found.doubts.count)

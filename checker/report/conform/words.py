@@ -12,7 +12,7 @@ from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejecti
 from rackproof.checker.conform.renaming import numbering, renaming
 from rackproof.checker.conform.tally import Group, LogError, Tally
 from rackproof.checker.verdicts import counted
-from rackproof.model.kernel import Observation
+from rackproof.model.kernel import Observation, evidence_of
 from rackproof.model.kernel.evidence import Case, Value
 
 MOST_NAMES: Final = 8
@@ -46,8 +46,13 @@ class Part:
     lines: tuple[str, ...]
 
 
-def verdict(tally: Tally, noun: str) -> str:
-    """All cases in a line: how many were accepted, rejected and left open, and what they break."""
+def verdict(tally: Tally, noun: str, failed: bool = False) -> str:
+    """All cases in a line: how many were accepted, rejected and left open, and what they break.
+
+    failed: whether it could not be read to its end, as is said elsewhere.
+    """
+    if not tally.count and failed:
+        return "cannot be read"
     if not tally.count:
         return f"there is no {noun} in it"
     found = tally.answers
@@ -59,14 +64,16 @@ def verdict(tally: Tally, noun: str) -> str:
 
 def _broken_by(tally: Tally, noun: str) -> Iterator[str]:
     """The properties that are broken, those together that as many cases break."""
-    alike = dict[tuple[int, bool], list[str]]()
+    alike = dict[tuple[int, bool, bool], list[str]]()
     for prop, count in sorted(_by_property(tally).items()):
-        alike.setdefault((count, prop in tally.known), []).append(prop)
-    for (count, known), props in alike.items():
+        predicted = not tally.broken[prop, False]
+        alike.setdefault((count, prop in tally.known, predicted), []).append(prop)
+    for (count, known, predicted), props in alike.items():
         *most, last = props
         names = f"{', '.join(most)} and {last}" if most else last
         each = " each" if most else ""
-        yield f"{names} ({counted(count, noun)}{each}{', known' if known else ''})"
+        defect = ", a known defect of the stack" if predicted and not known else ""
+        yield f"{names} ({counted(count, noun)}{each}{defect}{', known' if known else ''})"
 
 
 def _by_property(tally: Tally) -> dict[str, int]:
@@ -81,6 +88,21 @@ def title(found: Explained, noun: str) -> str:
     where = f" at {found.place}" if found.place else ""
     and_so = f", {'and' if found.answer is Answer.ACCEPTED else 'which'} breaks {breaks}"
     return f"{told}{where}{and_so if breaks else ''}"
+
+
+def brief(found: Explained, noun: str) -> str:
+    """A case in a line that begins with the file and the line that it is about."""
+    at = found.place or next((one.at.place for one in found.broken if one.at), None)
+    told = f"{noun} {found.case.name} is {found.answer.value}"
+    breaks = [
+        f"breaks {one.prop} ({sentence(one, found.case).rstrip('.')})" for one in found.broken
+    ]
+    if found.broken and all(one.predicted for one in found.broken):
+        breaks.append("a known defect of the stack")
+    open_ = found.answer is Answer.INCONCLUSIVE
+    lacks = [f"there is no {what}" for what in found.case.missing] if open_ else []
+    why = [found.reason] if open_ and found.reason and not lacks else []
+    return f"{f'{at}: ' if at else ''}{'; '.join([told, *breaks, *lacks, *why])}"
 
 
 def finding(found: Explained, known: Iterable[str] = (), every: bool = False) -> Iterator[Part]:
@@ -98,9 +120,11 @@ def finding(found: Explained, known: Iterable[str] = (), every: bool = False) ->
     if found.assumed:
         yield Part("assumed, as no log tells of it:", found.assumed)
     if found.changes:
-        yield Part("the record would be explained with any of:", found.changes)
+        typed = (f"{one} (to try it: --set {one.replace(': ', '=')})" for one in found.changes)
+        yield Part("the record would be explained with any of:", tuple(typed))
     elif found.changes is not None:
-        yield Part("no mechanism, set otherwise alone, would explain the record", ())
+        tried = f" ({found.tried:,} tried)" if found.tried else ""
+        yield Part(f"no single change of a mechanism explains it{tried}", ())
     if found.untold:
         yield Part(f"of {counted(found.untold, 'other change')} it was not found out", ())
 
@@ -120,7 +144,7 @@ def _rejected(rejection: Rejection, case: Case, every: bool) -> Iterator[Part]:
     else:
         yield Part("the model allowed nothing more to be recorded", ())
     if rejection.failed:
-        yield Part("not so there, though it would have to be:", rejection.failed)
+        yield Part("why that could not be:", in_words(rejection.failed, case))
 
 
 def _broken(one: Broken, found: Explained, known: frozenset[str]) -> Part:
@@ -130,7 +154,20 @@ def _broken(one: Broken, found: Explained, known: frozenset[str]) -> Part:
     props = {prop.name: prop for prop in found.case.system.properties}
     why = props[one.prop].why if one.prop in props else ""
     lines = (f"why it matters: {why}" if why else None, whose, news)
-    return Part(f"breaks {one.prop}: {one.sentence}{where}", tuple(filter(None, lines)))
+    return Part(
+        f"breaks {one.prop}: {sentence(one, found.case)}{where}", tuple(filter(None, lines))
+    )
+
+
+def sentence(broken: Broken, case: Case) -> str:
+    """What is so where a property is broken: by the numbers of the logs, where they tell."""
+    return case.sentences.get(broken.prop, broken.sentence)
+
+
+def in_words(conditions: Iterable[str], case: Case) -> tuple[str, ...]:
+    """Conditions as people of the field say them."""
+    words = evidence_of(case.system).words
+    return tuple(conditions) if words is None else tuple(map(words, conditions))
 
 
 def alike(group: Group, every: bool = False) -> str | None:
@@ -170,6 +207,8 @@ def lines(
 ) -> tuple[str, ...]:
     """A case as plain text, with the run that explains it where all is asked for."""
     told = [title(found, noun)]
+    if found.case.went:
+        told.append(f"  {found.case.went}")
     for part in finding(found, known, every):
         told += [f"  {part.heading}", *(f"    {line}" for line in part.lines)]
     for step, written in steps(found) if every else ():

@@ -27,6 +27,8 @@ from rackproof.scenarios.recorded.kv.batches import (
     number_of,
     shown,
 )
+from rackproof.scenarios.recorded.lines import MOST_LINE as LONGEST_LINE
+from rackproof.scenarios.recorded.lines import lines
 from rackproof.scenarios.recorded.noted import Doubt
 
 MAPPINGS: Final = {
@@ -38,7 +40,7 @@ MAPPINGS: Final = {
 """The names of what is read here, with the rules of each."""
 PIECE: Final = 1 << 16
 LONGEST: Final = 64 << 20
-"""The longest line, and the largest message, in bytes."""
+"""The largest message, in bytes; of the first lines no more is looked at."""
 LOOKED_AT: Final = 100
 """Lines by which a file is recognised."""
 MISTAKES: Final = (msgpack.UnpackException, ValueError, TypeError, OverflowError)
@@ -101,15 +103,15 @@ def batches(path: Path, doubt: Callable[[Doubt], None], mapping: str | None) -> 
 
 def _lines(path: Path, doubt: Callable[[Doubt], None]) -> Iterator[tuple[Place, object]]:
     """The values of a file of JSON lines."""
-    with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), start=1):
-            place = Place(str(path), number)
-            if not line.strip():
-                continue
-            try:
-                yield place, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                doubt(Doubt(place, f"is no JSON: {_briefly(error)}"))
+
+    def tell(number: int, words: str) -> None:
+        doubt(Doubt(Place(str(path), number), words))
+
+    for number, line, _ended in lines(path, tell, LONGEST_LINE):
+        try:
+            yield Place(str(path), number), json.loads(line)
+        except (ValueError, RecursionError) as error:
+            tell(number, f"is no JSON: {_briefly(error)}")
 
 
 def _objects(path: Path, doubt: Callable[[Doubt], None]) -> Iterator[tuple[Place, object]]:
@@ -183,8 +185,10 @@ def _sent(name: str, value: object, place: Place, rules: Rules) -> Iterator[Batc
         yield vllm.batch_of(_named(value, name), None, value, place, rules)
         return
     topic, number, batch = numbered
-    number = number_of(number, "the number of a batch")
+    number = vllm.END if number in (-1, str(-1)) else number_of(number, "the number of a batch")
     if number == vllm.END:
+        if batch not in (b"", "", [], {}):
+            raise Unreadable("the number -1 is that of no batch: it ends a replay")
         return
     if isinstance(batch, bytes):
         batch = _unpacked(batch)

@@ -7,6 +7,7 @@ import pytest
 from written_out import Shape, write_capture
 
 from rackproof.checker.cli import conform, run
+from rackproof.checker.status import Status
 
 ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "tests" / "data" / "dynamo-1.6.1"
@@ -195,3 +196,77 @@ def test_an_answer_that_is_no_stream_is_counted_by_its_usage(
     at_once(tmp_path / "it", **changed)
     assert run(["conform", str(tmp_path / "it"), "--stack", "dynamo"]) == status
     assert told in capsys.readouterr().out
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "recorded.md"
+
+
+def the_gateway(folder: Path) -> tuple[Path, Path]:
+    """The example of the document: its logs, and its mapping."""
+    page = PAGE.read_text(encoding="utf-8")
+    logs = folder / "logs"
+    logs.mkdir()
+    for name in ("gateway.log", "stream-r-7.jsonl"):
+        shown = page.partition(f"`{name}`:\n\n```jsonl\n")[2].partition("```")[0]
+        (logs / name).write_text(shown)
+    mapping = folder / "gateway.yaml"
+    mapping.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    return logs, mapping
+
+
+def test_the_example_of_a_mapping_ends_in_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs, mapping = the_gateway(tmp_path)
+    asked = ["conform", str(logs), "--stack", "reference", "--mapping", str(mapping)]
+    assert run(asked) == Status.OK
+    told = capsys.readouterr().out
+    assert "1 request: 1 accepted" in told
+    assert "r-7: finished (length) after 3 of 3 tokens; attempt 0 at 10.0.0.4:8000: disc" in told
+    mapping.write_text(mapping.read_text().replace("finish, error, end]", "finish, end]"))
+    assert run(asked) == Status.INCONCLUSIVE
+    told = capsys.readouterr().out
+    assert "claim of the mapping that every error of the client is there (complete: " in told
+    assert "whole logs, by requests: frontend (1)" in told
+
+
+def test_a_rule_that_no_line_met_is_told_once_all_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs, mapping = the_gateway(tmp_path)
+    wrong = mapping.read_text().replace("{event: lost}", "{event: losst}")
+    mapping.write_text(wrong.replace("position: data.index", "position: indx"))
+    run(["conform", str(logs), "--stack", "reference", "--mapping", str(mapping), "-v"])
+    told = capsys.readouterr().out
+    line = 1 + wrong[: wrong.index("{event: losst}")].count("\n")
+    assert f"gateway.yaml:{line}: no line met this rule" in told
+    assert "has no position: there is no field indx (for the text write {is: indx})" in told
+
+
+def test_what_was_recorded_is_asked_for_with_the_stack_that_it_looks_like(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["conform", INCOMPLETE]) == Status.BAD_INPUT
+    told = capsys.readouterr().err
+    assert "the files look like those of --stack dynamo (stacks: dynamo, " in told
+
+
+def test_a_stream_as_curl_wrote_it_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        json.loads(line) for line in (Path(INCOMPLETE) / "sse_s0.jsonl").open(encoding="utf-8")
+    ]
+    raw = "\n\n".join(line["line"] for line in lines if "line" in line)
+    (tmp_path / "sse_s0.txt").write_text(raw + "\n")
+    (tmp_path / "fe.log").write_text("12:00 INFO a log of lines that are text\n" * 3)
+    assert run(["conform", str(tmp_path), "--stack", "dynamo"]) == Status.VIOLATED
+    told = capsys.readouterr().out
+    assert "fe.log: has 3 lines, and none of them is JSON as of NVIDIA Dynamo" in told
+    assert "ended after 10 tokens, with neither a finish reason nor an error" in told
+    assert "whole log of the frontend (fe*.log)" in told
+    (tmp_path / "fe.log").unlink()
+    shutil.copy(Path(INCOMPLETE) / "fe.log", tmp_path / "frontend-7f9c.log")
+    run(["conform", str(tmp_path), "--stack", "dynamo"])
+    told = capsys.readouterr().out
+    assert "no name as of dynamo: frontend-7f9c.log (rename it: its lines are as of fe{" in told

@@ -210,9 +210,18 @@ def test_known_violations_are_told_all_the_same(capsys: pytest.CaptureFixture[st
     assert "does not count (--known)" in told
 
 
-def test_quiet_is_the_verdict_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_is_the_verdict_and_a_line_for_each_kind_of_finding(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     told = shown(capture(*ALL), capsys, -1)
-    assert told.count("\n") == 1
+    first, *rest = told.splitlines()
+    assert first.startswith("FAILED a/capture: 7 requests")
+    assert [line.partition(" is ")[0] for line in rest] == [
+        "  sse.jsonl:23: request r1",
+        "  sse.jsonl:90: request r3",
+        "  request r4",
+    ]
+    assert rest[1].endswith("(the usage is off); a known defect of the stack")
 
 
 def test_json_has_every_case_that_is_not_plain() -> None:

@@ -110,7 +110,13 @@ def test_a_prediction_that_is_confirmed(tmp_path: Path, capsys: pytest.CaptureFi
     options = ["--out", str(out), "--json", str(data), "--scale", "3"]
     assert run(["drive", "dynamo", DRILL, *options]) == Status.OK
     told = capsys.readouterr().out
-    assert told.endswith("no-blame-for-clients: predicted by the model, confirmed on the system\n")
+    assert told.endswith(
+        "no-blame-for-clients: predicted by the model, confirmed on the system\n"
+        "complete-output-succeeds: seen on the system, and in every run of the model that explains "
+        "its record\n"
+    )
+    assert f"{out} --stack dynamo" in told, "the command that tells all of it"
+    assert "which says FAILED: a defect that was predicted is a defect" in told
     assert "  5. crash worker-0  ->  SIGKILL of w0: its exit status is -9" in told
     assert "crash, noticed as disconnected: " in told
     found = json.loads(data.read_text())

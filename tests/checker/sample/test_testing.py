@@ -10,6 +10,8 @@ import pytest
 import rackproof.testing
 from rackproof.scenarios.worlds import InputError
 
+pytestmark = pytest.mark.xdist_group("own tests")  # they are run once for all of these
+
 DRILLS = Path(__file__).parents[3] / "scenarios" / "drills"
 LEASE = Path(__file__).parents[3] / "docs" / "examples" / "lease.py"
 HEAD = "rackproof: 1\nname: A lease\nworld: lease.py:world\n"
@@ -21,8 +23,8 @@ from rackproof.testing.fake import Bug, FakeAdapter
 test_ini = rackproof.testing.machine("missed.yaml", steps=1)
 test_stack = rackproof.testing.lockstep(
     "stack:reference",
-    lambda: FakeAdapter([Bug.ZOMBIES]),
-    actions="submit request-0; wait 3; freeze worker-1; wait 5; resume worker-1; wait 3",
+    lambda: FakeAdapter([Bug.REPLAYS]),
+    actions="submit request-0; wait 3; partition request-0; wait 9",
 )
 test_none = rackproof.testing.lockstep("fund.yaml", FakeAdapter)
 

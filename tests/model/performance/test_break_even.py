@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from attrs import evolve
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackproof.model.kernel import ModelError
@@ -175,6 +175,7 @@ rising = st.lists(st.integers(0, 3), min_size=1, max_size=60).map(
 )
 
 
+@settings(deadline=None)
 @given(one=rising, other=rising)
 def test_search_misses_no_crossing(one: list[int], other: list[int]) -> None:
     last = min(len(one), len(other))
@@ -184,6 +185,7 @@ def test_search_misses_no_crossing(one: list[int], other: list[int]) -> None:
     assert all(a[2] is not b[2] for a, b in pairwise(found))
 
 
+@settings(deadline=None)
 @given(above=rising, below=rising, less=rising)
 def test_search_finds_the_greatest(above: list[int], below: list[int], less: list[int]) -> None:
     last = min(len(above), len(below), len(less))

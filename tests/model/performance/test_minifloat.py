@@ -13,7 +13,7 @@ from gfloat.formats import (
     format_info_ocp_e3m2,
     format_info_ocp_e4m3,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from rackproof.model.kernel import ModelError
@@ -110,6 +110,7 @@ def test_random_values_round_as_gfloat_does(name: str) -> None:
     assert np.array_equal(form.round(values), gfloat.round_ndarray(info, values, sat=True))
 
 
+@settings(deadline=None)
 @given(some.floats(allow_nan=False), some.sampled_from(list(FORMATS)))
 def test_nothing_of_the_format_is_nearer(value: float, name: str) -> None:
     form = FORMATS[name][0]

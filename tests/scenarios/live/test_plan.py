@@ -110,6 +110,10 @@ def test_prefill_and_decode_apart() -> None:
     assert asked.worker(Point(1, "prefill")) == "prefill-1"
     assert asked.worker(Point(1, 10)) == "decode-1"
     assert any("no KV is moved" in line for line in found.mapping)
+    assert found.engines == ("oracle",) * 4
+    # The oracle says nothing of a usage: that a wrong one is seen is up to Dynamo's own engine.
+    usage = planned(scenario.case.setting, replay(scenario).trace.steps, "usage-exact")
+    assert usage.engines == ("oracle", "oracle", "mocker", "mocker")
 
 
 def test_each_fault_is_at_a_point_of_the_request_that_its_worker_has() -> None:

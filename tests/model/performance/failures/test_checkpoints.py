@@ -5,7 +5,7 @@ from random import Random
 from statistics import fmean
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackproof.model.kernel import ModelError
@@ -59,6 +59,7 @@ def optimum(checkpoint_s: float, mtbf_s: float) -> float:
     return low * mtbf_s
 
 
+@settings(deadline=None)
 @given(st.floats(1e-3, 0.2))
 def test_young_and_daly_near_the_optimum(ratio: float) -> None:
     exact = optimum(ratio, 1.0)
@@ -103,6 +104,7 @@ def test_checkpoints_all_the_time_are_a_replica() -> None:
     assert always.failure_bytes == pytest.approx(replica.failure_bytes, rel=1e-3)
 
 
+@settings(deadline=None)
 @given(st.floats(1e-3, 1e5), st.floats(1.01, 10))
 def test_a_longer_interval_loses_more(interval: float, longer: float) -> None:
     assert DUTY.lost(interval) <= DUTY.lost(interval * longer) <= DUTY.context * (1 + 1e-9)
