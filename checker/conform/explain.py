@@ -102,9 +102,9 @@ def _given_up(case: Case, search: Search) -> Explained:
 def _rejected(case: Case, search: Search) -> Explained:
     at = stuck(search)
     told = _told(case, search.moves, at.node, Answer.REJECTED)
-    known = broken_on(search.moves, at.node)
+    # Which run comes furthest is open, and so is what such a run would break before.
     forced = forced_breaks(case, search.moves.states[at.node.state], after_that(search, at))
-    return evolve(told, rejection=rejection(case, search, at), broken=(*known, *forced))
+    return evolve(told, rejection=rejection(case, search, at), broken=forced)
 
 
 def _may_lack(case: Case, limits: Limits, moves: Moves) -> bool:

@@ -111,7 +111,7 @@ def rejection(case: Case, search: Search, at: Stuck) -> Rejection:
     allowed = [at.instead, *allowed] if at.instead else allowed
     told = dict[str, str]()
     for move in allowed:
-        told.setdefault("; ".join(map(written, move.records)), move.firing.words(case.system))
+        told.setdefault(_written(move, at.seen), move.firing.words(case.system))
     expected = tuple(Allowed(words, text) for text, words in told.items())[:MOST_EXPECTED]
     seen = at.seen or _never(allowed)
     if at.after:
@@ -121,6 +121,14 @@ def rejection(case: Case, search: Search, at: Stuck) -> Rejection:
     states = list(dict.fromkeys(node.state for node in search.reached))
     failed = guards_of(search.moves).failed(at.node.state, seen, states)
     return Rejection(seen, expected, tuple(dict.fromkeys(failed)))
+
+
+def _written(move: Move, seen: Observation | None) -> str:
+    """What is recorded of a step; where that is what was observed, what else is."""
+    others = [record for record in move.records if seen is None or not seen.fits(record)]
+    if len(others) in (0, len(move.records)):
+        return "; ".join(map(written, move.records))
+    return f"which also writes {'; '.join(map(written, others))}"
 
 
 def _never(allowed: Sequence[Move]) -> Observation:

@@ -2,9 +2,8 @@
 
 Of several runs the one is found that breaks the fewest properties; then that takes the fewest steps
 that nobody owes and no log tells of, such as a crash; then to which the least of what logs say
-beside is wrong. So what the found run has of these, every other has some of too; of the latter two
-that holds where a run is found soon, and otherwise the first one is taken that breaks the fewest
-properties.
+beside is wrong. So what the found run has of these, every other has some of too. Where no run is
+found soon, this is kept to for the properties alone, and runs that explain more go first.
 """
 
 from __future__ import annotations

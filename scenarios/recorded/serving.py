@@ -107,11 +107,15 @@ def case(
     seated = seats(story, others)
     called = names(seated)
     kept = _numbers(story, called, worlds, collapsed)
+    limit = min(retries, worlds.most_retries)
+    sent = sum(seen.kind == "dispatch" for seen in story.frontend)
+    rounds = worlds.rounds(sent, limit)
     shape = Shape(
         roles=tuple((role, len(workers)) for role, workers in seated.items()),
         tokens=kept.of(story.length),
         max_tokens=kept.of(story.max_tokens),
-        retry_limit=min(retries, worlds.most_retries),
+        retry_limit=limit,
+        gateway_retries=rounds,
         faults=tuple(sorted(faults(story, called, PREFILL in seated).items())),
         counted=story.more is not None and story.more is not True,
         malformed=_is_malformed(story),
@@ -121,13 +125,14 @@ def case(
         used=_used(story, called, worlds, kept) if collapsed else (),
         billed=None if story.more is None and story.is_billed else story.is_billed,
     )
+    too_often = retries > worlds.most_retries or (rounds > 0 and sent > (rounds + 1) * (limit + 1))
     return Case(
         name=about,
         system=worlds.of(shape),
         logs=_Writing(story, called, kept).logs(),
         complete=_complete(story, called),
         called={name: log for log, name in called.items()},
-        missing=tuple(_missing(story, retries > worlds.most_retries, apart=PREFILL in seated)),
+        missing=tuple(_missing(story, too_often, apart=PREFILL in seated)),
         ended=_is_ended(story),
         stopped={called.get(who, who): place for who, place in story.stopped.items()},
         still_open=story.standing,

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 from attrs import define, evolve, field, frozen
 
 from rackproof.model.kernel import Kind, Property, System, Transition, environment, transition
@@ -15,7 +16,7 @@ from rackproof.model.kernel.properties import Predicate
 from rackproof.model.marks import restore
 from rackproof.model.protocol import Protocol, Replay, with_mechanisms
 from rackproof.model.retry import Error, blamed
-from rackproof.model.scope import MOST_DISPATCHES
+from rackproof.model.scope import MOST_DISPATCHES, Scope, limits
 from rackproof.model.sorts import Workers
 from rackproof.model.stream import emit
 from rackproof.model.world import World
@@ -30,8 +31,9 @@ class Shape:
 
     roles: how many workers there are of each. faults: how often each may happen. counted: whether
     the frontend counts the usage itself, as it does where a worker reports none. malformed: whether
-    workers refuse the request as it is. blamed: the workers that fail other requests too. done_for:
-    those that died for good, and to which the request was not sent again. spared: those to which no
+    workers refuse the request as it is. blamed: the workers that fail other requests too.
+    gateway_retries: how often a gateway in front of the router begins again. done_for: those that
+    died for good, and to which the request was not sent again. spared: those to which no
     fault happens. used: by attempt, the first position of which no token can have come to the
     client; those behind the last have none. billed: whether the client was told of a usage, so that
     it can be wrong; None where it was, and nobody knows how much it should be.
@@ -45,12 +47,14 @@ class Shape:
     counted: bool = False
     malformed: bool = False
     blamed: tuple[int, ...] = ()
+    gateway_retries: int = 0
     done_for: tuple[int, ...] = ()
     spared: tuple[int, ...] = ()
     used: tuple[int, ...] = ()
     billed: bool | None = True
 
 
+MOST_GATEWAY_RETRIES: Final = (limits(attrs.fields(Scope).gateway_retries) or (0, 0))[1]
 USAGE: Final = "usage-exact"
 """The property of what a client is told of its usage."""
 MOST: Final = 1_000
@@ -97,6 +101,21 @@ class Worlds:
         once = not any(scope.get(name) for name in ("gateway-retries", "client-retries", "guided"))
         return self.is_plain and once and self.protocol.count_failed_connects
 
+    @property
+    def gateway_retries(self) -> int:
+        """How often a gateway begins again, of which the stack's scope has one that stands for all;
+        none where it never does.
+        """
+        return int(str(with_own_scope(self.bundled).scope.get("gateway-retries", 0)))
+
+    def rounds(self, dispatches: int, retries: int) -> int:
+        """How often a gateway began again, for a request with some dispatches of which each round
+        has one and some retries, as far as a world has room.
+        """
+        wanted = -(-dispatches // (retries + 1)) - 1
+        room = min(MOST_GATEWAY_RETRIES, MOST_DISPATCHES // (retries + 1) - 1)
+        return min(max(wanted, self.gateway_retries), room) if self.gateway_retries else 0
+
     def of(self, shape: Shape) -> System:
         """The world of a shape."""
         found = self.made.get(shape)
@@ -117,7 +136,11 @@ class Worlds:
             "retry-limit": shape.retry_limit,
             "malformed": shape.malformed,
         }
+        if shape.gateway_retries:
+            scope["gateway-retries"] = shape.gateway_retries
         mechanisms = dict(bundled.mechanisms)
+        if "lost-renewal" in dict(shape.faults):  # leases did lapse, so that renewals came too late
+            mechanisms["renew-in-time"] = False
         if shape.counted:
             mechanisms["usage-from-request"] = True
         changed = evolve(

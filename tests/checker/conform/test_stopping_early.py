@@ -13,6 +13,7 @@ import pytest
 from rackproof.checker.conform.explainer import Explainer
 from rackproof.checker.conform.outcome import Answer, Explained
 from rackproof.checker.conform.sources import Stack
+from rackproof.scenarios.recorded.shapes import Worlds
 
 WORKERS = ("a", "b")
 WHOLE = {
@@ -163,3 +164,18 @@ def test_a_file_beside_itself_packed_is_read_once(tmp_path: Path) -> None:
     capture = Stack("dynamo").capture(tmp_path, lambda _, words: doubts.append(words))
     assert [Explainer().explain(each).answer for each in capture.cases()] == [Answer.ACCEPTED]
     assert doubts == ["lies beside x.jsonl, which is read instead"]
+
+
+def test_a_gateway_may_begin_again_as_often_as_a_world_has_room_for() -> None:
+    worlds = Worlds(Stack("trtllm").bundled)
+    assert [worlds.rounds(sent, 0) for sent in (1, 2, 3, 5, 9)] == [1, 1, 2, 4, 4]
+    assert Worlds(Stack("dynamo").bundled).rounds(3, 0) == 0
+
+
+def test_a_rejection_predicts_nothing_of_the_runs_that_come_furthest(tmp_path: Path) -> None:
+    failed = "frontend failed attempt=0 worker=a error=disconnected"
+    again = "frontend dispatch attempt=1 worker=a delivered=1"
+    done = ("frontend done attempt=1 worker=a", "frontend over outcome=done")
+    found = told(tmp_path, *TOKENS, *END, SENT, failed, again, *done, "operator crash worker=a")
+    assert found.answer is Answer.REJECTED
+    assert not found.broken
