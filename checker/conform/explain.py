@@ -25,7 +25,7 @@ from rackproof.model.kernel.evidence import Case
 
 DEFAULT: Final = Limits()
 
-MOST_UNTOLD: Final = 1_000
+MOST_UNTOLD: Final = 25_000
 """States that are looked at where logs are missing, so that very much may have happened."""
 
 
