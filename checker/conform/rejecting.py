@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attrs import evolve, frozen
 
+from rackproof.checker.conform.forcing import BEYOND
 from rackproof.checker.conform.matching import Positions
 from rackproof.checker.conform.moves import Move
 from rackproof.checker.conform.outcome import Allowed, Rejection
 from rackproof.checker.conform.search import Limits, Node, Search
 from rackproof.checker.conform.telling import written
-from rackproof.model.kernel import Observation
+from rackproof.model.kernel import Observation, evidence_of
 from rackproof.model.kernel.evidence import Case
 
 MOST_EXPECTED: Final = 4
@@ -28,8 +30,8 @@ class Stuck:
 
     seen: that observation; the last one of the log, where something is missing after it; None where
     the log is empty. nodes: all that the same may be said of, the node first. gain: how much is
-    explained if there is one mistake in the log; instead: the step that it is then the record of,
-    if all is.
+    explained if there is one mistake in the log, and so: if it is as the observation says, though
+    the model has no such step. instead: the step that it is then the record of, if all is.
     """
 
     node: Node
@@ -38,13 +40,15 @@ class Stuck:
     after: bool
     nodes: tuple[Node, ...]
     gain: int = 0
+    so: int = 0
     instead: Move | None = None
 
 
 def stuck(search: Search) -> Stuck:
     """Of the observations that come next after the longest runs, the one where one mistake of its
     log would explain the most: that it is too much, or something else, or that one before it is
-    missing. Of several, one where the same witness was to write something else; the first log's.
+    missing; then the one that would explain the most if it were so, though the model has no such
+    step. Of several, one where the same witness was to write something else; the first log's.
     """
     most = max(node.explained for node in search.reached)
     furthest = [node for node in search.reached if node.explained == most]
@@ -55,8 +59,9 @@ def stuck(search: Search) -> Stuck:
         for at in dict.fromkeys(node.at[log] for node in furthest)
     ]
 
-    def order(place: Stuck) -> tuple[int, int]:
-        return -place.gain, min((rank for rank, _ in _steps(search, place)), default=NO_STEP)
+    def order(place: Stuck) -> tuple[int, int, int]:
+        rank = min((rank for rank, _ in _steps(search, place)), default=NO_STEP)
+        return -place.gain, -place.so, rank
 
     return min(places, key=order)
 
@@ -74,14 +79,24 @@ def _tried(search: Search, place: Stuck) -> Stuck:
     at = place.node.at[place.log]
     nodes = [node for node in search.reached if node.at[place.log] == at]
     starts = [each for node in nodes for each in _mended(search, node, place)]
+    found, gain = _onwards(search, starts)
+    _, so = _onwards(search, [each for node in nodes for each in _forced(search, node, place)])
+    mended = {id(each) for each in starts}
+    path = [] if found is None else [*found.path, found]
+    move = next((each.move for each in path if id(each) in mended), None)
+    return evolve(place, gain=gain, so=so, instead=move)
+
+
+def _onwards(search: Search, starts: Sequence[Node]) -> tuple[Node | None, int]:
+    """The run from one of some nodes that explains all else, and how much is explained from them;
+    one more where that is all.
+    """
     limits = Limits(max(search.limits.states // 4, len(starts)))
     again = Search(search.moves, search.logs, search.stops is not None, limits)
     found = again.run(starts)
-    if found is None:
-        return evolve(place, gain=max((node.explained for node in again.reached), default=0))
-    mended = {id(each) for each in starts}
-    move = next((each.move for each in (*found.path, found) if id(each) in mended), None)
-    return evolve(place, gain=found.explained + 1, instead=move)
+    if found is not None:
+        return found, found.explained + 1
+    return None, max((node.explained for node in again.reached), default=0)
 
 
 def _mended(search: Search, node: Node, place: Stuck) -> Iterator[Node]:
@@ -97,6 +112,18 @@ def _mended(search: Search, node: Node, place: Stuck) -> Iterator[Node]:
                 yield from (
                     search.after(node, move, *way) for at in ways for way in logs.ways(others, at)
                 )
+
+
+def _forced(search: Search, node: Node, place: Stuck) -> Iterator[Node]:
+    """What comes after a node if the observation is so, though no step of the model has it."""
+    force = evidence_of(search.moves.system).forced
+    if force is None or place.seen is None:
+        return
+    with contextlib.suppress(*BEYOND):
+        after = force(search.moves.states[node.state], place.seen)
+        if after is not None:
+            at, state = _passed(node.at, place.log), search.moves.number(after)
+            yield evolve(node, state=state, at=at, parent=node, move=None, pairs=())
 
 
 def _passed(at: Positions, log: int) -> Positions:
