@@ -86,8 +86,8 @@ class Explained:
     """What came of one case.
 
     trace: the run of the model that explains the record; of a rejected one, what comes before the
-    rejection. written: for each step of it, what was recorded of it. assumed: steps that no log
-    tells of, and that must have happened, such as a crash. changes: mechanisms with another value
+    rejection. written: for each step of it, what was recorded of it. assumed: steps of it that
+    nobody owes and no log tells of, such as a crash. changes: mechanisms with another value
     of which the record would be explained; None where nobody asked. untold: of how many others that
     is not known; tried: of how many it is. reason: why it is inconclusive.
     """
