@@ -157,7 +157,8 @@ def test_a_proof_says_nothing_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_engines_agree_on_what_is_small(engine: str) -> None:
     seen = verdicts(road(6, nobody_crosses, not_all_on, off_again), Options(engine))
     assert seen["not-all-on"] is Verdict.VIOLATED
-    assert seen["nobody-crosses"] in (Verdict.HOLDS, Verdict.PROVED)
+    unshown = (Verdict.INCONCLUSIVE,) if engine == "sample" else (Verdict.HOLDS, Verdict.PROVED)
+    assert seen["nobody-crosses"] in unshown
 
 
 def test_what_is_proved_for_every_size_is_confirmed() -> None:

@@ -99,7 +99,7 @@ def changed(line: int, old: str, new: str) -> str:
 def test_what_nobody_knows_the_meaning_of_is_told_and_accepted_never(
     line: int, old: str, new: str, words: str, tmp_path: Path
 ) -> None:
-    answer, (doubt,) = told(changed(line, old, new), tmp_path)
+    answer, (doubt, *_) = told(changed(line, old, new), tmp_path)
     assert doubt.startswith(f"{line}: ")
     assert words in doubt
     assert answer is not Answer.ACCEPTED
