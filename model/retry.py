@@ -198,11 +198,17 @@ def used(world: World, request: int) -> int:
     return 0 if current == None else current + 1
 
 
+def begins_at(world: World, request: int) -> int:
+    """The position at which an attempt begins that is sent now: how many tokens it is told that the
+    client has.
+    """
+    guided, afresh = world.requests[request].guided, world.retries[request].afresh
+    restarts = guided or not world.protocol.replay_delivered or afresh
+    return 0 if restarts else world.streams[request].delivered
+
+
 def _begin(world: World, request: int, attempt: int, worker: int) -> World:
-    stream, protocol, role = world.streams[request], world.protocol, world.roles[worker]
-    retry = world.retries[request]
-    restarts = world.requests[request].guided or not protocol.replay_delivered or retry.afresh
-    start = 0 if restarts else stream.delivered
+    role, start = world.roles[worker], begins_at(world, request)
     world = world.with_attempt(request, attempt, start=start, sent=start, received=start)
     world = world.with_retry(request, accepted=True, afresh=False)
     if role == Role.PREFILL:

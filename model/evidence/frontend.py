@@ -10,7 +10,7 @@ from rackproof.model.evidence.step import Step
 from rackproof.model.kernel import Record
 from rackproof.model.kernel.evidence import Value
 from rackproof.model.request import Phase
-from rackproof.model.retry import Error, used
+from rackproof.model.retry import Error, begins_at, used
 from rackproof.model.stream import Link
 
 FRONTEND: Final = "frontend"
@@ -38,7 +38,8 @@ def _dispatch(step: Step) -> Iterator[Record]:
     if step.before.retries[step.ids["request"]].booked:
         return  # refused as a double, before any worker is chosen
     attempt = used(step.before, step.ids["request"])
-    values = {**_where(step, attempt), "delivered": _sent_along(step)}
+    delivered = begins_at(step.before, step.ids["request"])
+    values = {**_where(step, attempt), "delivered": delivered}
     yield step.record(FRONTEND, "dispatch", values, _origin(step))
     yield from _turned_away(step, attempt)
 
@@ -56,13 +57,6 @@ def _turned_away(step: Step, attempt: int) -> Iterator[Record]:
         yield _failed(step, attempt, Error.CONNECT)
     elif endpoint.busy:
         yield _failed(step, attempt, Error.FULL)
-
-
-def _sent_along(step: Step) -> int:
-    """How many tokens an attempt is told that the client has."""
-    world, request = step.before, step.ids["request"]
-    afresh = world.requests[request].guided or world.retries[request].afresh
-    return 0 if afresh or not world.protocol.replay_delivered else step.stream.delivered
 
 
 def _origin(step: Step) -> dict[str, Value]:
