@@ -6,10 +6,11 @@ GPUs, and what may be exchanged), symmetry (how that is shown).
 
 from rackproof.model.rack.files import load_rack
 from rackproof.model.rack.graph import Part, Path, Rack, Wire, checked
-from rackproof.model.rack.placement import Instance, Placement, place
+from rackproof.model.rack.placement import CALLED, Instance, Placement, place
 from rackproof.model.rack.presets import preset, presets
 
 __all__ = [
+    "CALLED",
     "Instance",
     "Part",
     "Path",

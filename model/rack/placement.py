@@ -11,8 +11,8 @@ from rackproof.model.kernel import ModelError
 from rackproof.model.rack.graph import Part, Rack
 from rackproof.model.rack.symmetry import is_automorphism, swap, tray_swaps
 
-_CALLED: Final = {"prefill": "prefill", "decode": "decode", "aggregated": "worker"}
-"""What the instances of a role are called, with a number behind it."""
+CALLED: Final = {"prefill": "prefill", "decode": "decode", "aggregated": "worker"}
+"""What the instances of a role are called, with a number behind it; in their order."""
 
 GPUS_AN_INSTANCE: Final = 4
 
@@ -58,7 +58,7 @@ def place(
     """
     counts = {"prefill": prefill, "decode": decode, "aggregated": aggregated}
     _check_counts(counts)
-    wanted = [(f"{_CALLED[role]}-{i}", role) for role, n in counts.items() for i in range(n)]
+    wanted = [(f"{CALLED[role]}-{i}", role) for role, n in counts.items() for i in range(n)]
     seats = _Seats(rack)
     chosen = dict(on or {})
     for name in chosen:

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from attrs import evolve, field, frozen
 
+from rackproof.model.endpoint import Role
 from rackproof.scenarios.live.client import Stream, get
 from rackproof.scenarios.live.network import LOOPBACK, free_port, own_network, refuses
 from rackproof.scenarios.live.processes import Child, until
@@ -31,7 +32,9 @@ HOOKS: Final = f"{SCRATCH}/hooks"
 SERVED: Final = "generate"
 """The endpoint of a worker that requests go to; it may have others."""
 MODEL: Final = "tiny"
-AGGREGATED, PREFILL, DECODE = "aggregated", "prefill", "decode"
+AGGREGATED: Final = Role.AGGREGATED.value
+PREFILL: Final = Role.PREFILL.value
+DECODE: Final = Role.DECODE.value
 LETTERS: Final = {AGGREGATED: "w", PREFILL: "p", DECODE: "d"}
 """The first letter of the name of a worker, by what it does."""
 PROMPT: Final = "t10 t11 t12"

@@ -21,7 +21,7 @@ from rackproof.model.retry import used
 from rackproof.model.sorts import Requests, Workers
 from rackproof.model.stream import Finish, limit
 from rackproof.model.world import World
-from rackproof.scenarios.live.deployment import AGGREGATED, DECODE, PREFILL, Settings
+from rackproof.scenarios.live.deployment import DECODE, PREFILL, Settings
 from rackproof.scenarios.live.dynamo import Engine
 from rackproof.scenarios.schema import Setting
 from rackproof.scenarios.stacks import load_stack
@@ -39,7 +39,6 @@ INJECTED: Final = {
 """What can be done to a live deployment, and how."""
 BEFORE, AFTER = "before", "after"
 FINISH, END = "finish", "end"
-ROLES: Final = {Role.AGGREGATED: AGGREGATED, Role.PREFILL: PREFILL, Role.DECODE: DECODE}
 MOST: Final = 3
 """Requests of a run that can be sent."""
 SCALE: Final = 10
@@ -178,7 +177,7 @@ def planned(
     names = tuple(setting.system.label(Workers, worker) for worker in range(len(world.roles)))
     settings = Settings(len(names), world.a_round - 1, timeout, **_output(world, scale))
     if Role.PREFILL in world.roles:
-        settings = evolve(settings, roles=tuple(ROLES[role] for role in world.roles))
+        settings = evolve(settings, roles=tuple(role.value for role in world.roles))
     requests = _asked(setting.system, run)
     refused = settings.length is None and any(a.point.place in (FINISH, END) for a in actions)
     said = (refused and not settings.emits) or sought in SAID_BY_ENGINES

@@ -13,21 +13,22 @@ from typing import Final
 
 from attrs import define, field, frozen
 
+from rackproof.model.endpoint import Role
 from rackproof.model.evidence.client import CLIENT
 from rackproof.model.evidence.frontend import FRONTEND
 from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
 from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
+from rackproof.scenarios.settings import ROLES
 
 FACTS: Final = "facts"
 DAMAGED: Final = "damaged"
 """The fact that something could not be read: of a file, or of what somebody wrote."""
 EVERYBODY: Final = "everybody"
-PREFILL: Final = "prefill"
-DECODE: Final = "decode"
-AGGREGATED: Final = "aggregated"
-ROLES: Final = (PREFILL, DECODE, AGGREGATED)
+PREFILL: Final = Role.PREFILL.value
+DECODE: Final = Role.DECODE.value
+AGGREGATED: Final = Role.AGGREGATED.value
 _ONCE: Final = ("crash", "hang", "resume", "drain", "removed", "listed")
 """What has no effect on a worker to which it was done last."""
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
 
+from rackproof.model.rack import CALLED
 from rackproof.scenarios.recorded.everybody import AGGREGATED, DECODE, PREFILL
 from rackproof.scenarios.recorded.story import Story
-
-CALLED: Final = {PREFILL: "prefill", DECODE: "decode", AGGREGATED: "worker"}
-"""What the workers of a role are called in a world, with a number behind it; in their order."""
 
 
 def seats(story: Story, others_too: int) -> dict[str, list[str]]:

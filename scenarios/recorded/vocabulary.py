@@ -17,8 +17,9 @@ from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
 from rackproof.model.kernel.evidence import Value
 from rackproof.model.retry import Error
 from rackproof.scenarios.errors import hint, unknown
-from rackproof.scenarios.recorded.everybody import FACTS, ROLES
+from rackproof.scenarios.recorded.everybody import FACTS
 from rackproof.scenarios.recorded.expressions import Unfit, flag, number, shown
+from rackproof.scenarios.settings import ROLES
 
 Check = Callable[[Value], Value]
 """The value as the model has it; ``Unfit`` where it has none such."""
