@@ -14,6 +14,8 @@ from rackproof.model.retry import Error, begins_at, used
 from rackproof.model.stream import Link
 
 FRONTEND: Final = "frontend"
+SENDS: Final = ("dispatch", "decode")
+"""What it writes when it sends a request to a worker."""
 OUTCOMES: Final = {Phase.DONE: "done", Phase.FAILED: "failed", Phase.CANCELLED: "cancelled"}
 _SAME: Final = {Error.REMOVED: Error.DISCONNECT}
 """A worker that leaves discovery is one that is no longer connected, as far as a log goes."""

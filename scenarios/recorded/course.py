@@ -11,20 +11,13 @@ from typing import Final
 from attrs import evolve, frozen
 
 from rackproof.model.evidence.client import CLIENT
-from rackproof.model.evidence.frontend import FRONTEND
+from rackproof.model.evidence.frontend import FRONTEND, SENDS
 from rackproof.model.kernel import Observation
 from rackproof.scenarios.recorded.everybody import FACTS, Everybody
-from rackproof.scenarios.recorded.migrations import NOTHING, Migration
+from rackproof.scenarios.recorded.migrations import FAULTS, NOTHING, Migration
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.story import whole
 
-DEEDS: Final = {
-    "crash": "crash",
-    "hang": "hang",
-    "drain": "drain",
-    "restart": "restart",
-}
-"""What an operator did, as a person says it."""
 MOST_ATTEMPTS: Final = 6
 """Attempts that are told one by one."""
 
@@ -48,10 +41,11 @@ class Attempt:
         told = f"attempt {self.number} at {self.worker}"
         if self.error is None and self.done:
             return f"{told}: done"
+        fault = f"{self.fault} of {self.worker}" if self.fault in FAULTS else None
         if self.error is None:
-            return f"{told}: {DEEDS[self.fault]} of {self.worker}" if self.fault in DEEDS else told
+            return f"{told}: {fault}" if fault else told
         after = "" if self.delivered is None else f" after {_tokens(self.delivered)}"
-        why = f" ({DEEDS[self.fault]} of {self.worker})" if self.fault in DEEDS else ""
+        why = f" ({fault})" if fault else ""
         return f"{told}: {self.error}{after}{why}"
 
 
@@ -146,7 +140,7 @@ def _attempts(
     failed = {(one.attempt, one.worker): one for one in failures}
     done = {_sent(seen, everybody) for seen in frontend if seen.kind == "done"}
     for seen in frontend:
-        if seen.kind in ("dispatch", "decode"):
+        if seen.kind in SENDS:
             sent = _sent(seen, everybody)
             why = failed.pop(sent, None)
             yield Attempt(*sent, None, None, None, sent in done) if why is None else _failed(why)

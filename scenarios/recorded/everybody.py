@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from rackproof.model.endpoint import Role
 from rackproof.model.evidence.client import CLIENT
-from rackproof.model.evidence.frontend import FRONTEND
+from rackproof.model.evidence.frontend import FRONTEND, SENDS
 from rackproof.model.evidence.operators import DISCOVERY, OPERATOR
 from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
@@ -250,8 +250,7 @@ class Everybody:
 _OF_REQUESTS: Final = {
     (FRONTEND, "failed"): Everybody._failure,
     (FRONTEND, "over"): Everybody._over,
-    (FRONTEND, "dispatch"): Everybody._sent,
-    (FRONTEND, "decode"): Everybody._sent,
+    **{(FRONTEND, kind): Everybody._sent for kind in SENDS},
     (FACTS, "asked"): Everybody._asks,
     (CLIENT, "usage"): Everybody._usage,
 }

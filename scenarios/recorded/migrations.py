@@ -13,6 +13,8 @@ from typing import Final
 
 from attrs import frozen
 
+from rackproof.model.evidence.client import CLIENT
+from rackproof.model.evidence.frontend import FRONTEND, SENDS
 from rackproof.model.kernel import Place
 from rackproof.model.kernel.evidence import Value
 from rackproof.scenarios.recorded.noted import Noted
@@ -72,7 +74,7 @@ def migrations(
     """
     mine = list(own)
     told = _Told(
-        tuple(one for one in mine if one.observation.witness == "frontend"),
+        tuple(one for one in mine if one.observation.witness == FRONTEND),
         tuple(_tokens(mine)),
         faults,
         called,
@@ -84,7 +86,7 @@ def migrations(
 def _tokens(noted: Iterable[Noted]) -> Iterator[float | None]:
     """When the client got each of its tokens."""
     for one in noted:
-        if one.observation.witness == "client" and one.observation.kind == "token":
+        if one.observation.witness == CLIENT and one.observation.kind == "token":
             yield one.observation.time
 
 
@@ -153,7 +155,7 @@ class _Told:
             kind, values = one.observation.kind, one.observation.values
             if kind == "failed" or (kind == "dispatch" and to is not None):
                 break
-            if kind in ("dispatch", "decode"):
+            if kind in SENDS:
                 handed_over = kind == "decode"
                 to = self.called(values.get("worker", "unknown"))
                 sent = values.get("delivered", had)
@@ -162,7 +164,7 @@ class _Told:
 
     def _sent(self, attempt: Value, worker: str) -> float | None:
         """When an attempt was sent to a worker."""
-        sent = (one for one in self.frontend if one.observation.kind in ("dispatch", "decode"))
+        sent = (one for one in self.frontend if one.observation.kind in SENDS)
         for one in sent:
             values = one.observation.values
             there = self.called(values.get("worker", "unknown"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rackproof.model.kernel import Observation
 from rackproof.scenarios.recorded.everybody import Everybody
 from rackproof.scenarios.recorded.noted import Noted
 from rackproof.scenarios.recorded.story import Story, whole
@@ -44,8 +43,8 @@ def _began_again(story: Story) -> str | None:
     if number is None or position is None:
         return None
     told = f"The client got the token at position {position} a second time"
-    for sent in story.frontend:
-        if sent.kind == "dispatch" and sent.values.get("delivered") == number > 0:
+    for sent in story.dispatches:
+        if sent.values.get("delivered") == number > 0:
             worker = story.everybody.called(sent.values.get("worker", "a worker"))
             attempt = sent.values.get("attempt")
             return (
@@ -71,9 +70,8 @@ def _usage(story: Story) -> str | None:
 
 def _counted(story: Story, prompt: int) -> str:
     """How many of the prompt's tokens in a usage are the client's own."""
-    again = _delivered(story.frontend)
-    own = whole(story.fact("prompt", "tokens"))
-    own = whole(story.fact("asked", "prompt-tokens")) if own is None else own
+    again = (story.resent[-1] or 0) if story.dispatches else 0
+    own = story.prompt
     if own is None and again:
         return f", and the {again} delivered before the request was sent again are among them"
     if own is None or own == prompt:
@@ -84,9 +82,3 @@ def _counted(story: Story, prompt: int) -> str:
             "are counted once more"
         )
     return f"; the prompt has {own}"
-
-
-def _delivered(frontend: Sequence[Observation]) -> int:
-    """How many tokens had been delivered when the request was sent for the last time."""
-    sent = [seen.values.get("delivered") for seen in frontend if seen.kind == "dispatch"]
-    return (whole(sent[-1]) or 0) if sent else 0

@@ -108,7 +108,7 @@ def case(
     called = names(seated)
     kept = _numbers(story, called, worlds, collapsed)
     limit = min(retries, worlds.most_retries)
-    sent = sum(seen.kind == "dispatch" for seen in story.frontend)
+    sent = len(story.dispatches)
     rounds = worlds.rounds(sent, limit)
     shape = Shape(
         roles=tuple((role, len(workers)) for role, workers in seated.items()),
@@ -151,9 +151,7 @@ def _retry_limit(story: Story, worlds: Worlds) -> int:
 
 def _most_retries(story: Story, limit: int) -> int:
     """How many retries matter: no more than there were, where that is known."""
-    if "dispatch" not in story.complete(FRONTEND):
-        return min(limit, MOST_RETRIES)
-    return sum(seen.kind == "dispatch" for seen in story.frontend)
+    return len(story.dispatches) if story.are_dispatches_known else min(limit, MOST_RETRIES)
 
 
 def _others(story: Story, worlds: Worlds, limit: int) -> int:
@@ -161,13 +159,14 @@ def _others(story: Story, worlds: Worlds, limit: int) -> int:
     where nobody wrote down which those are; one where it failed, and was not sent again as often
     as it may be, or may have been sent back to a worker that failed it.
     """
-    if "dispatch" not in story.complete(FRONTEND):
+    if not story.are_dispatches_known:
         return MOST_OTHERS
     if not story.has_failed:
         return 0
-    dispatches = sum(seen.kind == "dispatch" for seen in story.frontend)
     ended = any(seen.kind == "error" for seen in story.client) or not story.client
-    return int((ended and dispatches <= limit) or not worlds.protocol.exclude_failed_workers)
+    return int(
+        (ended and len(story.dispatches) <= limit) or not worlds.protocol.exclude_failed_workers
+    )
 
 
 def _is_operated(story: Story) -> bool:
@@ -182,10 +181,8 @@ def _indices(called: Mapping[str, str], test: Callable[[str], bool]) -> tuple[in
 def _is_done_for(story: Story, worker: str) -> bool:
     """Whether a worker is known to have died for good, and to have got the request once at most."""
     deeds = [noted.observation.kind for noted in story.deeds([worker])]
-    sent = [seen for seen in story.frontend if seen.kind in ("dispatch", "decode")]
-    times = sum(story.everybody.called(seen.values.get("worker", "")) == worker for seen in sent)
-    known = "dispatch" in story.complete(FRONTEND)
-    return known and "crash" in deeds and "restart" not in deeds and times <= 1
+    dead = "crash" in deeds and "restart" not in deeds
+    return story.are_dispatches_known and dead and story.sent_to.count(worker) <= 1
 
 
 def _is_malformed(story: Story) -> bool:
@@ -277,14 +274,13 @@ def _used(
     """Of each attempt but the last, how far the client was when the request was sent again; nothing
     where workers wrote down what else they emitted.
     """
-    whole_log = "dispatch" in story.complete(FRONTEND)
-    if not whole_log or not worlds.resumes or story.workers or any(map(story.complete, called)):
+    known = story.are_dispatches_known and worlds.resumes
+    if not known or story.workers or any(map(story.complete, called)):
         return ()
-    sent = [seen.values.get("delivered") for seen in story.frontend if seen.kind == "dispatch"]
-    counts = [whole(value) for value in sent[1:]]
-    return (
-        tuple(kept.of(count) for count in counts if count is not None) if None not in counts else ()
-    )
+    counts = story.resent[1:]
+    if None in counts:
+        return ()
+    return tuple(kept.of(count) for count in counts if count is not None)
 
 
 def _turns(story: Story) -> Iterator[int]:

@@ -10,7 +10,7 @@ from typing import Final
 from attrs import define, evolve, field
 
 from rackproof.model.evidence.client import CLIENT
-from rackproof.model.evidence.frontend import FRONTEND
+from rackproof.model.evidence.frontend import FRONTEND, SENDS
 from rackproof.model.evidence.operators import DEEDS, DISCOVERY, OPERATOR
 from rackproof.model.kernel import Observation, Place
 from rackproof.model.kernel.evidence import Value
@@ -79,9 +79,24 @@ class Story:
         return {name: notes for name, notes in logs.items() if name not in self.unplaced}
 
     @cached_property
+    def dispatches(self) -> list[Observation]:
+        """Each time that the frontend sent it to somebody anew."""
+        return [seen for seen in self.frontend if seen.kind == "dispatch"]
+
+    @property
+    def are_dispatches_known(self) -> bool:
+        """Whether that is each time that it was sent."""
+        return "dispatch" in self.complete(FRONTEND)
+
+    @property
+    def resent(self) -> list[int | None]:
+        """How many tokens the client had each time, where that is told."""
+        return [whole(seen.values.get("delivered")) for seen in self.dispatches]
+
+    @cached_property
     def sent_to(self) -> list[str]:
         """The workers that the frontend sent it to, one for each time."""
-        sent = (seen for seen in self.frontend if seen.kind in ("dispatch", "decode"))
+        sent = (seen for seen in self.frontend if seen.kind in SENDS)
         return [
             self.everybody.called(seen.values["worker"]) for seen in sent if "worker" in seen.values
         ]
@@ -182,7 +197,7 @@ class Story:
 
     @cached_property
     def _are_positions_known(self) -> bool:
-        if "dispatch" not in self.complete(FRONTEND):
+        if not self.are_dispatches_known:
             return False
         whole = self.everybody.complete
         return bool(self.workers) and all(
@@ -254,6 +269,12 @@ class Story:
         return max(len(self.tokens), *told, 0)
 
     @property
+    def prompt(self) -> int | None:
+        """How many tokens the client's own prompt has, where that is told."""
+        told = whole(self.fact("prompt", "tokens"))
+        return whole(self.fact("asked", "prompt-tokens")) if told is None else told
+
+    @property
     def is_billed(self) -> bool:
         """Whether the client was told of any usage."""
         return any(seen.kind == "usage" for seen in self.client)
@@ -268,17 +289,14 @@ class Story:
         told, counted = self.told("usage", "more"), whole(self.told("usage", "prompt"))
         if told is not None or counted is None:
             return None if told is None else bool(told)
-        prompt = whole(self.fact("prompt", "tokens"))
-        if prompt is None:
-            prompt = whole(self.fact("asked", "prompt-tokens"))
+        prompt = self.prompt
         if prompt is not None or counted < 1:
             return self._is_more(counted, 1 if prompt is None else prompt)
         least, of = self.everybody.prompts.get(str(self.fact("asked", "prompt")), (0, self.about))
         return True if of != self.about and counted > least else None
 
     def _is_more(self, counted: int, prompt: int) -> Value:
-        sent = [seen.values.get("delivered") for seen in self.frontend if seen.kind == "dispatch"]
-        resent = whole(sent[-1]) if sent else None
+        resent = self.resent[-1] if self.dispatches else None
         if counted < prompt or (counted > prompt and resent not in (None, counted - prompt)):
             kind = "fewer" if counted < prompt else "more"
             return f"{abs(counted - prompt)} {kind} than the prompt"
