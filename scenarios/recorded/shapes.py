@@ -65,19 +65,25 @@ MOST: Final = 1_000
 class Worlds:
     """The worlds of a stack's requests, each made once.
 
-    bundled: the stack, with what differs from it.
+    bundled: the stack, with what differs from it, and with its own retries where nothing does.
     """
 
-    bundled: Bundled
+    bundled: Bundled = field(converter=with_own_scope)
     made: dict[Shape, System] = field(factory=dict, init=False)
     protocol: Protocol = field(init=False)
-    retry_limit: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Look up what the stack says of itself."""
         stack = load_stack(self.bundled.stack)
         self.protocol = with_mechanisms(stack.protocol, self.bundled.mechanisms)
-        self.retry_limit = int(str(with_own_scope(self.bundled).scope.get("retry-limit", 1)))
+
+    def _limit(self, name: str, otherwise: int = 0) -> int:
+        return int(str(self.bundled.scope.get(name, otherwise)))
+
+    @property
+    def retry_limit(self) -> int:
+        """How often a request is sent again."""
+        return self._limit("retry-limit", 1)
 
     @property
     def is_plain(self) -> bool:
@@ -90,14 +96,13 @@ class Worlds:
     @property
     def most_retries(self) -> int:
         """The most retries that a world of this stack has room for."""
-        scope = with_own_scope(self.bundled).scope
-        layers = (scope.get(name, 0) for name in ("gateway-retries", "client-retries"))
-        return MOST_DISPATCHES // prod(int(str(retries)) + 1 for retries in layers) - 1
+        layers = map(self._limit, ("gateway-retries", "client-retries"))
+        return MOST_DISPATCHES // prod(retries + 1 for retries in layers) - 1
 
     @property
     def resumes(self) -> bool:
         """Whether every dispatch is an attempt of its own, that goes on where the client is."""
-        scope = with_own_scope(self.bundled).scope
+        scope = self.bundled.scope
         once = not any(scope.get(name) for name in ("gateway-retries", "client-retries", "guided"))
         return self.is_plain and once and self.protocol.count_failed_connects
 
@@ -106,7 +111,7 @@ class Worlds:
         """How often a gateway begins again, of which the stack's scope has one that stands for all;
         none where it never does.
         """
-        return int(str(with_own_scope(self.bundled).scope.get("gateway-retries", 0)))
+        return self._limit("gateway-retries")
 
     def rounds(self, dispatches: int, retries: int) -> int:
         """How often a gateway began again, for a request with some dispatches of which each round
@@ -126,7 +131,7 @@ class Worlds:
         return found
 
     def _make(self, shape: Shape) -> System:
-        bundled = with_own_scope(self.bundled)
+        bundled = self.bundled
         rack = {key: value for key, value in bundled.rack.items() if key in ("preset", "path")}
         scope: dict[str, Any] = {
             **bundled.scope,
