@@ -15,6 +15,7 @@ from attrs import evolve
 from rackproof.checker.conform.matching import Logs
 from rackproof.checker.conform.moves import Moves
 from rackproof.checker.conform.search import Limits, Search
+from rackproof.checker.conform.telling import said
 from rackproof.checker.repair.switches import Switches, switches, written
 from rackproof.model.kernel import System
 from rackproof.model.kernel.evidence import Case
@@ -49,10 +50,8 @@ def _changed(known: Switches, asked: set[tuple[str, str]]) -> Iterator[tuple[str
         for value in switch.mechanism.values if (switch.owner, switch.field) in asked else ():
             if value != switch.present:
                 present = known.present
-                told = written(value)
-                text = str(told).lower() if isinstance(told, bool) else str(told)
                 changed = (*present[:index], value, *present[index + 1 :])
-                yield f"{switch.name}: {text}", known.at(changed)
+                yield f"{switch.name}: {said(written(value))}", known.at(changed)
 
 
 def _asked(case: Case, known: Switches, limits: Limits) -> set[tuple[str, str]]:

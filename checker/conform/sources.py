@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import define, evolve, field, frozen
 
 from rackproof.checker.cores import available_cores
+from rackproof.checker.verdicts import counted
 from rackproof.model.kernel import Place, System
 from rackproof.model.kernel.evidence import Case
 from rackproof.scenarios.changes import Change, as_map, told
@@ -248,9 +249,7 @@ class Caches:
         """A publisher's numbers, and the life of each block."""
         from rackproof.scenarios.recorded.kv import kv_cases  # noqa: PLC0415
 
-        def doubt(found: Doubt) -> None:
-            self.tell(found.place, found.words)
-
+        doubt = _doubts(self.tell)
         yield from kv_cases(self.path, doubt, self.stack.bundled, self.stack.mapping)
 
     def checked(self) -> Sequence[str]:
@@ -306,11 +305,7 @@ class Requests:
         from rackproof.scenarios.recorded.vocabulary import said  # noqa: PLC0415
 
         everybody = Everybody(files=files_of(self.mapping), claims=claims_of(self.mapping))
-
-        def doubt(found: Doubt) -> None:
-            self.tell(found.place, found.words)
-
-        processes = self.stack.workers or available_cores()
+        doubt, processes = _doubts(self.tell), self.stack.workers or available_cores()
         found_in = runs(self.path, self.mapping, doubt, speaks=said, processes=processes)
         with Gathered(found_in, everybody.learn) as requests:
             for place, words in (*everybody.contradictions, *everybody.strangers()):
@@ -351,9 +346,9 @@ class Requests:
         """By what tokens are known, whose logs are whole, and which clocks there are."""
         tokens = []
         if self.labelled:
-            tokens.append(f"tokens by their positions: {_requests(self.labelled)}")
+            tokens.append(f"tokens by their positions: {counted(self.labelled, 'request')}")
         if self.counted:
-            tokens.append(f"tokens only counted: {_requests(self.counted)}")
+            tokens.append(f"tokens only counted: {counted(self.counted, 'request')}")
         whole = ", ".join(f"{who} ({n:,})" for who, n in sorted(self.whole.items()))
         logs = [f"whole logs, by requests: {whole}"] if whole else []
         names = sorted(self.clocks)
@@ -374,8 +369,8 @@ class Requests:
         found = []
         if self.counted:
             found.append(
-                f"which token is which of {_requests(self.counted)}: one in another's place is "
-                "not seen, and one that is missing or doubled by the count alone"
+                f"which token is which of {counted(self.counted, 'request')}: one in another's "
+                "place is not seen, and one that is missing or doubled by the count alone"
             )
         if self.labelled + self.counted > self.whole["worker"]:
             found.append("what workers emitted, where there is no record of theirs")
@@ -391,6 +386,11 @@ class Requests:
     def stalls(self) -> Table | None:
         """The migrations."""
         return self.measured.table()
+
+
+def _doubts(tell: Tell) -> Callable[[Doubt], None]:
+    """The same for what readers doubt."""
+    return lambda found: tell(found.place, found.words)
 
 
 def _check_mapping(name: str | None) -> None:
@@ -486,12 +486,10 @@ class Runs:
         from rackproof.scenarios.recorded.mapping import find_mapping  # noqa: PLC0415
         from rackproof.scenarios.recorded.reader import read  # noqa: PLC0415
 
-        def doubt(found: Doubt) -> None:
-            self.tell(found.place, found.words)
-
         own: dict[str, list[Noted]] = {}
         common: list[Noted] = []
-        for noted in read(self.path, find_mapping(self.world.mapping or NEUTRAL), doubt):
+        mapping = find_mapping(self.world.mapping or NEUTRAL)
+        for noted in read(self.path, mapping, _doubts(self.tell)):
             (common if noted.about is None else own.setdefault(noted.about, [])).append(noted)
         for name, notes in (own or {self.path.stem: []}).items():
             found = case_of_world(self.world.system, [*common, *notes], name)
@@ -519,10 +517,6 @@ def _prompt(own: Sequence[Noted]) -> int | None:
     return int(told[-1].get("tokens", 0)) or None if told else None
 
 
-def _requests(number: int) -> str:
-    return f"{number:,} request{'' if number == 1 else 's'}"
-
-
 def _whole(complete: Collection[tuple[str, str]]) -> set[str]:
     """The witnesses whose log is whole: of those that have to be, in all kinds that are needed."""
     from rackproof.scenarios.recorded.serving import NEEDED  # noqa: PLC0415
@@ -536,10 +530,12 @@ def _whole(complete: Collection[tuple[str, str]]) -> set[str]:
 
 def _who(witness: str) -> str:
     """A witness, all workers being one."""
-    return witness if witness in ("client", "frontend", "operator", "discovery") else "worker"
+    from rackproof.scenarios.recorded.story import NO_WORKERS  # noqa: PLC0415
+
+    return witness if witness in NO_WORKERS else "worker"
 
 
-def _faults(everybody: Any) -> dict[str, list[Noted]]:
+def _faults(everybody: Everybody) -> dict[str, list[Noted]]:
     """What was done to each worker, by its name."""
     found: dict[str, list[Noted]] = {}
     for noted in everybody.told:

@@ -19,11 +19,11 @@ NO_KINDS: Final[Kinds] = frozenset()
 
 def written(told: Record | Observation) -> str:
     """A record on one line: who writes, what, and with which values."""
-    values = ", ".join(f"{name} {in_words(value)}" for name, value in told.values.items())
+    values = ", ".join(f"{name} {said(value)}" for name, value in told.values.items())
     return f"{told.witness} {told.kind}" + (f": {values}" if values else "")
 
 
-def in_words(value: Value) -> str:
+def said(value: object) -> str:
     """A value as people write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -135,7 +135,7 @@ class Case:
     name: str
     system: System
     logs: tuple[tuple[Observation, ...], ...]
-    complete: frozenset[tuple[str, str]] = frozenset()
+    complete: Kinds = frozenset()
     called: Mapping[str, str] = field(factory=dict)
     missing: tuple[str, ...] = ()
     ended: bool = False

@@ -25,7 +25,8 @@ _ENDS: Final = {
     FRONTEND: frozenset({"done", "over"}),
 }
 """What is written once a request is over, by who writes it."""
-_NO_WORKERS: Final = (CLIENT, FRONTEND, OPERATOR, DISCOVERY)
+NO_WORKERS: Final = (CLIENT, FRONTEND, OPERATOR, DISCOVERY)
+"""Whoever writes and is no worker."""
 
 
 @define(eq=False, slots=False)
@@ -75,7 +76,7 @@ class Story:
     @cached_property
     def workers(self) -> dict[str, list[Noted]]:
         """What workers wrote down, by their names."""
-        logs = {name: notes for name, notes in self.of.items() if name not in _NO_WORKERS}
+        logs = {name: notes for name, notes in self.of.items() if name not in NO_WORKERS}
         return {name: notes for name, notes in logs.items() if name not in self.unplaced}
 
     @cached_property
@@ -107,7 +108,7 @@ class Story:
         it was sent to: the frontend calls these by names that nobody else has for a worker.
         """
         sent, known = set(self.sent_to), self.everybody.known
-        logs = self.of.keys() - set(_NO_WORKERS) - sent
+        logs = self.of.keys() - set(NO_WORKERS) - sent
         unknown = any(name not in known and name not in self.of for name in sent)
         return frozenset(logs) if unknown else NOBODY
 

@@ -11,9 +11,10 @@ from rackproof.checker.conform.errors import as_written
 from rackproof.checker.conform.outcome import Answer, Broken, Explained, Rejection
 from rackproof.checker.conform.renaming import numbering, renaming
 from rackproof.checker.conform.tally import Group, LogError, Tally
-from rackproof.checker.verdicts import counted
+from rackproof.checker.conform.telling import said
+from rackproof.checker.verdicts import counted, listed
 from rackproof.model.kernel import Observation, evidence_of
-from rackproof.model.kernel.evidence import Case, Value
+from rackproof.model.kernel.evidence import Case
 
 MOST_NAMES: Final = 8
 """Names of cases in a line."""
@@ -29,13 +30,9 @@ def observed(observation: Observation, case: Case) -> str:
 
 def what(observation: Observation) -> str:
     """What somebody wrote down, in a line: ``client: token (position 20)``."""
-    values = ", ".join(f"{name} {_said(value)}" for name, value in observation.values.items())
+    values = ", ".join(f"{name} {said(value)}" for name, value in observation.values.items())
     told = f" ({values})" if values else ""
     return f"{observation.witness}: {observation.kind}{told}"
-
-
-def _said(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @frozen
@@ -69,11 +66,9 @@ def _broken_by(tally: Tally, noun: str) -> Iterator[str]:
         predicted = not tally.broken[prop, False]
         alike.setdefault((count, prop in tally.known, predicted), []).append(prop)
     for (count, known, predicted), props in alike.items():
-        *most, last = props
-        names = f"{', '.join(most)} and {last}" if most else last
-        each = " each" if most else ""
+        each = " each" if len(props) > 1 else ""
         defect = ", a known defect of the stack" if predicted and not known else ""
-        yield f"{names} ({counted(count, noun)}{each}{defect}{', known' if known else ''})"
+        yield f"{listed(props)} ({counted(count, noun)}{each}{defect}{', known' if known else ''})"
 
 
 def _by_property(tally: Tally) -> dict[str, int]:
